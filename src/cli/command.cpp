@@ -1,0 +1,67 @@
+#include "cli/command.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace asmevo::cli {
+
+int fail(const Error& error) {
+  fmt::print(stderr, "asmevo: error: {}\n", error.message);
+  switch (error.kind) {
+  case ErrorKind::usage:
+    return usage;
+  case ErrorKind::fault:
+    return negative;
+  case ErrorKind::badInput:
+  case ErrorKind::refused:
+  case ErrorKind::internal:
+    break;
+  }
+  return badInput;
+}
+
+namespace {
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+} // namespace
+
+Progress::Progress(bool enabled) : active(enabled && ::isatty(STDERR_FILENO) != 0) {}
+Progress::~Progress() { done(); }
+
+void Progress::show(const std::string& line) {
+  if (!active || now() - last < 0.1)
+    return;
+  last = now();
+  fmt::print(stderr, "\r\x1b[K{}", line);
+  std::fflush(stderr);
+}
+
+void Progress::done() {
+  if (active && last > 0)
+    fmt::print(stderr, "\r\x1b[K");
+  last = 0;
+}
+
+const std::vector<AddCommand>& commandTable() {
+  static const std::vector<AddCommand> table = {};
+  return table;
+}
+
+int runCommandLine(int argc, const char* const* argv) {
+  CLI::App app{"AsmEvo optimizes compiled AMD GPU code objects: recover, edit, verify, rebuild.", "asmevo"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "asmevo 0.1.0");
+  int exit = ok;
+  for (const AddCommand add : commandTable())
+    add(app, exit);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? ok : usage;
+  }
+  return exit;
+}
+
+} // namespace asmevo::cli

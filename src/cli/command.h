@@ -1,0 +1,54 @@
+/// The command line: one file per command, one table of them. The only room that prints or chooses exit codes.
+#pragma once
+
+#include "support/result.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace asmevo::cli {
+
+/// Process exit codes (docs: design section 3).
+enum Exit : int { ok = 0, negative = 1, usage = 2, badInput = 3 };
+
+/// Adds a subcommand to `app`; its callback stores the exit code in `exit`.
+using AddCommand = void (*)(CLI::App& app, int& exit);
+
+/// Prints "asmevo: error: ..." on standard error and gives the exit code of that kind of error.
+int fail(const Error& error);
+
+/// Progress line on standard error, only when it is a terminal; rate-limited, erased by `done`.
+class Progress {
+public:
+  explicit Progress(bool enabled = true);
+  ~Progress();
+  void show(const std::string& line);
+  void done();
+
+private:
+  bool active = false;
+  double last = 0;
+};
+
+// One line per command, in the order of --help; each defined in cmd_<name>.cpp.
+void addInspect(CLI::App& app, int& exit);
+void addDisasm(CLI::App& app, int& exit);
+void addRoundtrip(CLI::App& app, int& exit);
+void addLint(CLI::App& app, int& exit);
+void addRun(CLI::App& app, int& exit);
+void addTime(CLI::App& app, int& exit);
+void addProfile(CLI::App& app, int& exit);
+void addVerify(CLI::App& app, int& exit);
+void addOptimize(CLI::App& app, int& exit);
+void addApply(CLI::App& app, int& exit);
+
+/// All commands, in order.
+const std::vector<AddCommand>& commandTable();
+
+/// Parses and runs a command line; what main does, callable from tests.
+int runCommandLine(int argc, const char* const* argv);
+
+} // namespace asmevo::cli

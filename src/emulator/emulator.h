@@ -1,0 +1,51 @@
+/// Runs a dispatch exactly, without a GPU: the oracle's machine.
+#pragma once
+
+#include "dispatch/dispatch.h"
+#include "emulator/guest_memory.h"
+#include "emulator/trace.h"
+#include "object/code_object.h"
+#include "support/result.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace asmevo::emulator {
+
+struct RunOptions {
+  unsigned threads = 1;                         ///< workgroups in flight on host threads
+  std::uint64_t seed = 0;                       ///< 0: waves in lock-step round robin order; else a seeded interleaving
+  bool waveToBarrier = false;                   ///< run each wave to its next barrier before the others
+  bool poisonState = true;                      ///< fill VGPRs, SGPRs and LDS with a pattern before the start
+  std::uint64_t poisonSeed = 0x9e3779b97f4a7c15;
+  std::uint64_t maxInstructions = 20'000'000'000; ///< wave-instructions of the whole dispatch; then "endless kernel?"
+  std::set<std::uint64_t> traceWorkgroups;      ///< dispatch indices of workgroups to trace
+  bool onlyTraced = false;                      ///< run no other workgroup (buffers are then partial)
+  bool coverage = false;                        ///< count executions per instruction address
+};
+
+struct RunResult {
+  std::vector<Bytes> buffers; ///< in the case's order
+  std::vector<GuardViolation> guardViolations;
+  std::uint64_t waveInstructions = 0;
+  std::uint64_t waves = 0;
+  std::vector<WorkgroupTrace> traces;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> coverage; ///< (virtual address, executions), ascending
+};
+
+/// A code object pre-decoded for one kernel; reusable for many runs, from many threads.
+class Kernel {
+public:
+  /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic), host
+  /// without AVX2. Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
+  static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName);
+  virtual ~Kernel() = default;
+  virtual Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const = 0;
+  virtual std::uint64_t codeAddress() const = 0; ///< virtual address in the object that WaveTrace offsets count from
+};
+
+} // namespace asmevo::emulator

@@ -1,0 +1,59 @@
+/// The guest's address space: buffers of a dispatch in one reserved host arena, guard zones around each.
+#pragma once
+
+#include "support/file_io.h"
+#include "support/result.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace asmevo::emulator {
+
+/// A mapped range. Guard zones of `guardBytes` with a fixed pattern lie before and after it.
+struct Region {
+  std::string name;
+  std::uint64_t address = 0; ///< guest virtual address, 256-byte aligned
+  std::uint64_t size = 0;
+  bool writable = true;
+};
+
+/// A guest store that landed in a guard zone, found after the run.
+struct GuardViolation {
+  std::string buffer;
+  std::int64_t offset = 0; ///< relative to the buffer's start (negative: before it)
+};
+
+/// Guest addresses [base, base + reserved) map linearly to host memory. Reads inside the arena but outside every region
+/// see the guard pattern; anything outside the arena is a fault. Addresses are below 2^47.
+class GuestMemory {
+public:
+  static constexpr std::uint64_t baseAddress = 0x7e0000000000;
+  static constexpr std::uint64_t guardBytes = 4096;
+
+  /// Lays out `regions` (sizes in, addresses out) and fills guard zones. Errors when the host cannot map that much.
+  static Result<GuestMemory> create(std::vector<Region> regions);
+  GuestMemory(GuestMemory&&) noexcept;
+  GuestMemory& operator=(GuestMemory&&) noexcept;
+  ~GuestMemory();
+
+  const std::vector<Region>& regions() const { return regionList; }
+  /// Host pointer of [address, address + bytes), or null when it leaves the arena.
+  std::uint8_t* host(std::uint64_t address, std::uint64_t bytes) {
+    const std::uint64_t offset = address - baseAddress;
+    return offset <= reserved && bytes <= reserved - offset ? arena + offset : nullptr;
+  }
+  std::span<std::uint8_t> contents(const Region& region);
+  /// "buffer 'c' + 0x40" or "0x7e...: no buffer, nearest is ...".
+  std::string describe(std::uint64_t address) const;
+  std::vector<GuardViolation> checkGuards() const;
+
+private:
+  GuestMemory() = default;
+  std::uint8_t* arena = nullptr;
+  std::uint64_t reserved = 0;
+  std::vector<Region> regionList;
+};
+
+} // namespace asmevo::emulator

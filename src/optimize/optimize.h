@@ -1,0 +1,102 @@
+/// The built-in search: hot windows, moves on recovered programs, one gate for every candidate.
+#pragma once
+
+#include "device/device.h"
+#include "dispatch/dispatch.h"
+#include "object/code_object.h"
+#include "program/program.h"
+#include "support/result.h"
+#include "timing/timing.h"
+#include "verify/verify.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace asmevo::optimize {
+
+/// A ranked region of a kernel: a basic block (or its innermost loop) and what it costs.
+struct HotWindow {
+  program::BlockId block = 0;
+  std::uint64_t begin = 0, end = 0; ///< virtual addresses in K0
+  double cycles = 0;                ///< modelled issue + stall cycles of all waves
+  double share = 0;                 ///< of the kernel's total
+  timing::Stall topStall = timing::Stall::none;
+};
+
+/// One edit of an accepted candidate.
+struct Edit {
+  std::string move;   ///< name in the move table, or "agent"
+  std::string reason; ///< one sentence a performance engineer would believe
+  std::uint64_t begin = 0, end = 0; ///< window in K0
+  double cyclesBefore = 0, cyclesAfter = 0; ///< modelled, whole dispatch
+  verify::Level level = verify::Level::unknown;
+};
+
+/// What a move may look at.
+struct MoveContext {
+  const object::CodeObject& object;
+  const object::Kernel& kernel;
+  isa::Codec& codec;
+  const timing::Estimate& profile;        ///< of the program given
+  const std::vector<HotWindow>& windows;  ///< hottest first
+  unsigned accumOffset = 0;
+  unsigned workgroupSize = 64;
+};
+
+/// A proposal: the edited program and what it claims.
+struct Proposal {
+  program::Program program;
+  std::string reason;
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// A kind of edit. Stateless. `propose` returns candidate programs, best guess first; each must be legal by construction
+/// for every recovered program (the gate still checks it).
+class Move {
+public:
+  virtual ~Move() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view purpose() const = 0;
+  virtual std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const = 0;
+};
+
+/// The one table of moves: registration, --help, --disable and the test of every move on every fixture read it.
+const std::vector<const Move*>& moveTable();
+
+struct Options {
+  double budgetSeconds = 60;
+  std::vector<std::string> disabledMoves;
+  verify::Options verify;
+  bool inPlace = false; ///< write K1 by in-place patch only
+  std::function<void(const std::string&)> progress; ///< may be empty
+};
+
+struct Outcome {
+  bool improved = false;
+  Bytes k1;
+  double baselineCycles = 0, finalCycles = 0; ///< modelled, sum over cases
+  std::vector<Edit> edits;
+  std::vector<HotWindow> windows;
+  verify::Verdict verdict;
+  std::size_t candidatesTried = 0, candidatesRejected = 0;
+};
+
+Result<Outcome> optimize(const object::CodeObject& k0, const dispatch::Dispatch& dispatch, device::Device& device,
+                         const Options& options);
+
+/// Ranks a kernel's basic blocks by modelled cost.
+std::vector<HotWindow> rankWindows(const object::CodeObject& object, const program::Program& program,
+                                   const object::Kernel& kernel, const timing::Estimate& profile);
+
+/// One candidate through the whole gate: rebuild, verify, time. What the search and the agent both use.
+struct Judgement {
+  verify::Verdict verdict;
+  double cycles = 0; ///< modelled; 0 when rejected before timing
+  Bytes bytes;
+  std::string message; ///< why rejected, or ""
+};
+Result<Judgement> judge(const object::CodeObject& k0, const program::Program& candidate, const dispatch::Dispatch& dispatch,
+                        device::Device& device, isa::Codec& codec, const Options& options);
+
+} // namespace asmevo::optimize

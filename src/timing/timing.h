@@ -1,0 +1,75 @@
+/// Modelled cycles of a dispatch on a described chip, with stalls attributed to instructions. Every number is modelled.
+#pragma once
+
+#include "emulator/trace.h"
+#include "isa/codec.h"
+#include "object/code_object.h"
+#include "support/result.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace asmevo::timing {
+
+/// A chip description (chips/<name>.json; every number there carries its source).
+struct Chip {
+  std::string name;
+  std::string processor; ///< "gfx942"
+  unsigned xcds = 8, cusPerXcd = 38, simdsPerCu = 4, maxWavesPerSimd = 8;
+  double clockMhz = 2100;
+  std::uint32_t ldsBytes = 65536;
+  /// Everything else by name ("valu.issue", "lds.latency", "l2.latency", "hbm.bytesPerClk" ...); see chips/README.md.
+  std::vector<std::pair<std::string, double>> parameters;
+  /// Value of a parameter; loadChip guarantees that every parameter the model reads is there.
+  double parameter(std::string_view key) const;
+};
+
+/// A built-in chip by name (data compiled in from chips/*.json) or a path to a json file.
+Result<Chip> loadChip(const std::string& nameOrPath);
+std::vector<std::string> chipNames();
+
+enum class Stall : std::uint8_t {
+  none, noInstruction, aluDependency, waitVm, waitLgkm, barrier, arbitration, ldsConflict, memoryThrottle, mfmaBusy, sleep
+};
+inline constexpr std::size_t stallCount = 11;
+std::string_view stallName(Stall s);
+
+/// Per instruction (by byte offset from the code base), over all waves of the modelled sample, scaled to the grid.
+struct InstructionProfile {
+  std::uint32_t offset = 0;
+  std::uint64_t issued = 0;       ///< wave-instructions
+  double stallCycles = 0;         ///< sum over reasons
+  std::array<double, stallCount> byReason{};
+};
+
+struct Estimate {
+  double cycles = 0;              ///< whole dispatch, engine clocks, launch floor excluded
+  double microseconds = 0;        ///< cycles / clock + launch floor
+  double cuCycles = 0;            ///< the sampled CU's busy time
+  unsigned workgroupsPerCu = 0, wavesPerSimd = 0;
+  std::string occupancyLimiter;
+  std::string bound;              ///< "MFMA", "VALU", "LDS", "VMEM", "HBM", "latency"
+  double hbmBytes = 0, l2Bytes = 0; ///< estimated traffic of the dispatch
+  std::vector<InstructionProfile> instructions; ///< ascending offset
+};
+
+/// What the model needs of the launch besides traces.
+struct Launch {
+  std::uint64_t workgroups = 1;
+  unsigned wavesPerWorkgroup = 1;
+  unsigned vgprs = 0, sgprs = 0;      ///< allocated per wave
+  std::uint32_t ldsBytes = 0;         ///< per workgroup, static + dynamic
+};
+
+/// Which workgroups to trace for an estimate: dispatch indices of one CU's first residents.
+std::vector<std::uint64_t> sampleWorkgroups(const Chip& chip, const object::Target& target, const Launch& launch);
+
+/// Replays the traces of those workgroups on one CU. `code` holds the instructions by byte offset from the code base
+/// (entry i covers offset 4*i; null inside an instruction). Deterministic.
+Result<Estimate> estimate(const Chip& chip, const object::Target& target, const Launch& launch,
+                          const std::vector<isa::InstRef>& code, unsigned accumOffset,
+                          const std::vector<emulator::WorkgroupTrace>& traces);
+
+} // namespace asmevo::timing

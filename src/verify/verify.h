@@ -1,0 +1,62 @@
+/// Is K1 the same as K0? Static waits, value proof of edited windows, and differential runs on identical dispatches.
+#pragma once
+
+#include "device/device.h"
+#include "dispatch/dispatch.h"
+#include "object/code_object.h"
+#include "support/result.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace asmevo::verify {
+
+/// How sure we are (docs: design section 4), weakest last. Everything below tolerance is a rejection of its own kind.
+enum class Level { identical, proved, exact, tolerance, differs, unsafe, refused, timeout, unknown };
+std::string_view levelName(Level level);
+inline bool accepted(Level level) { return level <= Level::tolerance; }
+
+/// A static finding.
+struct Finding {
+  std::string rule;        ///< "wait.vm.raw", "wait.lgkm.raw", ...
+  std::uint64_t producer = 0, consumer = 0; ///< virtual addresses in the object
+  std::string message;
+};
+
+struct Options {
+  std::vector<std::uint64_t> seeds = {0, 1}; ///< wave interleavings and poison seeds of the differential runs
+  bool prove = true;                         ///< try the value-graph proof of edited blocks
+  double timeLimitSeconds = 0;               ///< 0: none
+};
+
+struct CaseResult {
+  std::string name;
+  bool equal = false;
+  std::string detail; ///< first difference, guard violation or fault
+  std::uint64_t waveInstructions = 0;
+};
+
+struct Verdict {
+  Level level = Level::unknown;
+  std::string reason;                  ///< one line: why not better
+  std::vector<CaseResult> cases;
+  std::vector<Finding> newFindings;    ///< static findings of K1 that K0 does not have
+  std::size_t baselineFindings = 0;    ///< what K0 itself violates
+  std::vector<std::uint64_t> uncoveredEdits; ///< K0 addresses of edited blocks no case executes
+};
+
+/// Every register read after a memory load is covered by a wait on every path (vm and lgkm counters, gfx9 rules:
+/// facts 3.4), and no store's data or load's destination is overwritten while in flight.
+Result<std::vector<Finding>> lintWaits(const object::CodeObject& object);
+
+/// The full gate.
+Result<Verdict> verify(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
+                       device::Device& device, const Options& options);
+
+/// The receipt of the design (section 2) as json. Modelled numbers are labelled so by the caller's timing section.
+nlohmann::json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const Verdict& verdict,
+                       const dispatch::Dispatch& dispatch, const device::Device& device);
+
+} // namespace asmevo::verify
