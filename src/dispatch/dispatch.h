@@ -15,7 +15,24 @@
 
 namespace asmevo::dispatch {
 
-enum class DType { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, fp8E4m3fnuz, fp8E5m2fnuz, fp8E4m3fn, fp8E5m2 };
+enum class DType {
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  fp8E4m3fnuz,
+  fp8E5m2fnuz,
+  fp8E4m3fn,
+  fp8E5m2
+};
 std::size_t dtypeSize(DType type); ///< bytes
 std::string_view dtypeName(DType type);
 Result<DType> parseDType(const std::string& name);
@@ -41,7 +58,7 @@ struct Argument {
   std::optional<std::uint32_t> at; ///< explicit kernarg byte offset ("kernarg" form)
   std::string buffer;              ///< non-empty: a pointer to buffer + offset
   std::uint64_t offset = 0;
-  Bytes bytes;                     ///< otherwise the scalar's bytes
+  Bytes bytes; ///< otherwise the scalar's bytes
 };
 
 struct Comparison {

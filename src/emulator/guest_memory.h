@@ -16,7 +16,7 @@ struct Region {
   std::string name;
   std::uint64_t address = 0; ///< guest virtual address, 256-byte aligned
   std::uint64_t size = 0;
-  bool writable = true;
+  std::uint64_t readOnlyBytes = 0; ///< from its start: stores below `writableBegin()` are refused; first region only
 };
 
 /// A guest store that landed in a guard zone, found after the run.
@@ -32,7 +32,12 @@ public:
   static constexpr std::uint64_t baseAddress = 0x7e0000000000;
   static constexpr std::uint64_t guardBytes = 4096;
 
-  /// Lays out `regions` (sizes in, addresses out) and fills guard zones. Errors when the host cannot map that much.
+  static constexpr std::uint64_t guardPattern = 0x7fa57fa57fa57fa5; ///< NaN as f16, bf16, f32 and f64
+  /// Address that the first region gets in every layout, so that code can be relocated before the arena exists.
+  static constexpr std::uint64_t firstRegionAddress = baseAddress + guardBytes;
+
+  /// Lays out `regions` (sizes in, addresses out; only the first may have read-only bytes) and fills guard zones; contents are
+  /// zero. Errors when the host cannot map that much.
   static Result<GuestMemory> create(std::vector<Region> regions);
   GuestMemory(GuestMemory&&) noexcept;
   GuestMemory& operator=(GuestMemory&&) noexcept;
@@ -40,11 +45,17 @@ public:
 
   const std::vector<Region>& regions() const { return regionList; }
   /// Host pointer of [address, address + bytes), or null when it leaves the arena.
-  std::uint8_t* host(std::uint64_t address, std::uint64_t bytes) {
+  std::uint8_t* host(std::uint64_t address, std::uint64_t bytes) const {
     const std::uint64_t offset = address - baseAddress;
     return offset <= reserved && bytes <= reserved - offset ? arena + offset : nullptr;
   }
-  std::span<std::uint8_t> contents(const Region& region);
+  /// As `host`, for a store: null also when it would touch a read-only region.
+  std::uint8_t* hostForStore(std::uint64_t address, std::uint64_t bytes) const {
+    return address >= firstWritable ? host(address, bytes) : nullptr;
+  }
+  std::span<std::uint8_t> contents(const Region& region) const;
+  std::uint64_t writableBegin() const { return firstWritable; }
+  std::uint64_t end() const { return baseAddress + reserved; }
   /// "buffer 'c' + 0x40" or "0x7e...: no buffer, nearest is ...".
   std::string describe(std::uint64_t address) const;
   std::vector<GuardViolation> checkGuards() const;
@@ -53,6 +64,7 @@ private:
   GuestMemory() = default;
   std::uint8_t* arena = nullptr;
   std::uint64_t reserved = 0;
+  std::uint64_t firstWritable = baseAddress;
   std::vector<Region> regionList;
 };
 

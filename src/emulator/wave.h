@@ -5,6 +5,7 @@
 #include "emulator/trace.h"
 #include "isa/instruction.h"
 #include "isa/registers.h"
+#include "support/result.h"
 
 #include <cstdint>
 #include <cstring>
@@ -15,6 +16,7 @@ namespace asmevo::emulator {
 struct Wave;
 struct Op;
 struct Workgroup;
+class CodeImage;
 
 /// Executes `op` and continues with the next one by a guaranteed tail call (ASMEVO_NEXT); returns only to stop or yield.
 using Handler = void (*)(Wave&, const Op*);
@@ -48,6 +50,7 @@ struct Op {
   const Op* target = nullptr;   ///< branch target
   const isa::Instruction* inst = nullptr;
   std::uint64_t pc = 0;         ///< guest virtual address
+  Handler plain = nullptr;      ///< instrumented code: the handler proper, called after the instrumentation
 };
 
 enum class Stop : std::uint8_t {
@@ -78,11 +81,33 @@ struct alignas(64) Wave {
   WaveTrace* trace = nullptr;      ///< null when not traced
   std::uint32_t waveInGroup = 0;
   std::uint32_t gprIdx = 0;        ///< s_set_gpr_idx_on state: 0 off, else 0x10000 | mode bits | index<<8
-  std::uint64_t scratchBase = 0;   ///< guest address of this wave's scratch
   std::uint32_t scratchPerLane = 0;
   const Op* codeBegin = nullptr;
-  std::uint64_t codeAddress = 0;
+  std::uint64_t codeAddress = 0;   ///< guest address that trace offsets count from
   std::string faultMessage;
+  ErrorKind faultKind = ErrorKind::fault; ///< refused: something not modelled was reached
+
+  const Op* runStart = nullptr;      ///< first op of the straight run under way: `instructions` lacks what ran since
+  const CodeImage* code = nullptr;   ///< for jumps by register
+  std::uint8_t stream = 0;           ///< op stream of `code` being executed (code_image.h)
+  std::uint64_t jumpTarget = 0;      ///< operand of a register-indirect jump under way: guest address
+  std::uint64_t* coverage = nullptr; ///< instrumented streams: executions by dword of the code
+  std::uint8_t* scratch = nullptr;   ///< host memory of the lanes' private segments: lane * scratchPerLane + offset
+
+  /// Brings `instructions` and `budget` up to date; `last` is the last op executed.
+  void account(const Op* last) {
+    const std::int64_t executed = last - runStart + 1;
+    instructions += static_cast<std::uint64_t>(executed);
+    budget -= executed;
+  }
+  /// Stops before the next instruction: the caller returns right after.
+  void stopAfter(const Op* last, Stop reason, const Op* next) {
+    account(last);
+    stop = reason;
+    resume = next;
+  }
+  /// Stops at `op` for good. `what` follows the instruction's text, address, wave and workgroup in the message.
+  void fail(const Op* op, ErrorKind kind, const std::string& what);
 
   std::uint64_t exec() const { return pair(isa::sreg::execLo); }
   std::uint64_t vcc() const { return pair(isa::sreg::vccLo); }

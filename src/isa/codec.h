@@ -16,7 +16,7 @@ namespace asmevo::isa {
 /// Decoder, encoder and assembler for one target. Instructions it hands out live as long as it does and are interned by
 /// encoding. Not thread-safe: one per thread.
 class Codec {
-public:
+ public:
   static Result<std::unique_ptr<Codec>> create(const object::Target& target);
   ~Codec();
   Codec(const Codec&) = delete;
@@ -46,7 +46,7 @@ public:
   /// ("V_ADD_F32_e32_vi") so that tables can be checked against them.
   std::vector<std::string> opcodeNames() const;
 
-private:
+ private:
   struct Impl;
   explicit Codec(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

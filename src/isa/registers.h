@@ -1,10 +1,10 @@
 /// Names and sets of architectural registers, one unit per dword.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <array>
 #include <string>
 
 namespace asmevo::isa {
@@ -13,8 +13,8 @@ namespace asmevo::isa {
 namespace sreg {
 inline constexpr unsigned flatScratchLo = 102, flatScratchHi = 103, xnackMaskLo = 104, xnackMaskHi = 105;
 inline constexpr unsigned vccLo = 106, vccHi = 107, ttmp0 = 108, m0 = 124, execLo = 126, execHi = 127;
-inline constexpr unsigned scc = 128;  ///< our own unit: the SCC bit
-inline constexpr unsigned mode = 129; ///< our own unit: the MODE register
+inline constexpr unsigned scc = 128;   ///< our own unit: the SCC bit
+inline constexpr unsigned mode = 129;  ///< our own unit: the MODE register
 inline constexpr unsigned hwreg = 130; ///< our own unit: every other hardware register
 inline constexpr unsigned count = 131;
 } // namespace sreg
@@ -25,14 +25,16 @@ using RegUnit = std::uint16_t;
 inline constexpr RegUnit vgprBase = 256;
 inline constexpr std::size_t regUnitCount = 256 + 512;
 
-inline RegUnit vgprUnit(unsigned physical) { return static_cast<RegUnit>(vgprBase + physical); }
+inline RegUnit vgprUnit(unsigned physical) {
+  return static_cast<RegUnit>(vgprBase + physical);
+}
 
 /// "s12", "vcc_lo", "scc", "v17" (physical number).
 std::string regUnitName(RegUnit unit);
 
 /// A set of register units.
 class RegSet {
-public:
+ public:
   void set(std::size_t unit) { words[unit >> 6] |= std::uint64_t{1} << (unit & 63); }
   void setRange(std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
@@ -77,7 +79,7 @@ public:
         f(static_cast<RegUnit>(i * 64 + static_cast<std::size_t>(std::countr_zero(w))));
   }
 
-private:
+ private:
   std::array<std::uint64_t, regUnitCount / 64> words{};
 };
 

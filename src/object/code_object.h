@@ -57,27 +57,29 @@ struct Symbol {
   bool dynamic = false; ///< from .dynsym
 };
 
-/// A dynamic relocation (SHT_RELA).
+/// A relocation (SHT_RELA).
 struct Relocation {
-  std::uint64_t offset = 0; ///< virtual address patched
+  std::uint64_t offset = 0; ///< virtual address patched; in a relocatable file the offset inside `section`
   std::uint32_t type = 0;   ///< R_AMDGPU_*
   std::uint32_t symbol = 0; ///< index into its symbol table
   std::int64_t addend = 0;
+  std::uint32_t section = 0;     ///< section patched (sh_info); 0 for dynamic relocations
+  std::uint32_t symbolTable = 0; ///< section index of the symbol table (sh_link)
 };
 
 /// A kernel: a 64-byte descriptor symbol `<name>.kd` and the code it points to.
 struct Kernel {
-  std::string name;                      ///< without ".kd"
-  std::uint64_t descriptorAddress = 0;   ///< virtual address of the descriptor
+  std::string name;                    ///< without ".kd"
+  std::uint64_t descriptorAddress = 0; ///< virtual address of the descriptor
   std::uint64_t descriptorFileOffset = 0;
-  std::uint64_t entryAddress = 0;        ///< descriptorAddress + entry offset
+  std::uint64_t entryAddress = 0; ///< descriptorAddress + entry offset
   KernelDescriptor descriptor;
   std::optional<KernelMetadata> metadata; ///< absent if the note does not mention the kernel
 };
 
 /// A parsed ELF64 little-endian EM_AMDGPU file. Immutable; a rewritten object is a new one.
 class CodeObject {
-public:
+ public:
   /// Parses and checks all headers, tables, descriptors and notes. Never reads out of bounds on hostile input.
   /// Errors (badInput) name `name`, the offset and what is wrong.
   static Result<CodeObject> parse(Bytes bytes, std::string name);
@@ -88,9 +90,9 @@ public:
   const std::string& name() const { return fileName; }
   std::span<const std::uint8_t> bytes() const { return data; }
   const Target& target() const { return targetId; }
-  std::uint16_t elfType() const { return type; }        ///< ET_DYN, ET_REL
-  std::uint8_t abiVersion() const { return abi; }       ///< EI_ABIVERSION
-  std::uint32_t flags() const { return elfFlags; }      ///< e_flags
+  std::uint16_t elfType() const { return type; }   ///< ET_DYN, ET_REL
+  std::uint8_t abiVersion() const { return abi; }  ///< EI_ABIVERSION
+  std::uint32_t flags() const { return elfFlags; } ///< e_flags
   const std::vector<Section>& sections() const { return sectionList; }
   const std::vector<Segment>& segments() const { return segmentList; }
   const std::vector<Symbol>& symbols() const { return symbolList; }
@@ -98,6 +100,14 @@ public:
   const std::vector<Kernel>& kernels() const { return kernelList; }
   /// All of the metadata note as YAML text ("" if there is none).
   const std::string& metadataText() const { return metadataYaml; }
+  /// amdhsa.target of the note, or "".
+  const std::string& metadataTargetId() const { return metadataTarget; }
+  /// File range of the msgpack document of NT_AMDGPU_METADATA.
+  struct FileRange {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+  };
+  std::optional<FileRange> metadataNote() const { return note; }
 
   /// The kernel of that name; with an empty name the only one. Errors list the kernels there are.
   Result<const Kernel*> findKernel(const std::string& kernelName) const;
@@ -108,8 +118,10 @@ public:
   std::vector<const Section*> codeSections() const;
   /// File offset of a virtual address inside some allocated section with contents.
   std::optional<std::uint64_t> fileOffset(std::uint64_t virtualAddress) const;
+  /// The symbol a relocation refers to, or null.
+  const Symbol* relocationSymbol(const Relocation& relocation) const;
 
-private:
+ private:
   friend class Parser;
   std::string fileName;
   Bytes data;
@@ -123,6 +135,8 @@ private:
   std::vector<Relocation> relocationList;
   std::vector<Kernel> kernelList;
   std::string metadataYaml;
+  std::string metadataTarget;
+  std::optional<FileRange> note;
 };
 
 } // namespace asmevo::object

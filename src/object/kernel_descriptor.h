@@ -59,17 +59,21 @@ struct KernelDescriptor {
 
 /// Waves per SIMD that registers and LDS of one workgroup shape allow.
 struct Occupancy {
-  unsigned wavesPerSimd = 0;
-  unsigned byVgpr = 0;     ///< limit from VGPRs alone, waves per SIMD
-  unsigned bySgpr = 0;     ///< limit from SGPRs alone, waves per SIMD
+  unsigned wavesPerSimd = 0;    ///< by registers and LDS; whole workgroups may fill fewer, see workgroupsPerCu
+  unsigned byVgpr = 0;          ///< limit from VGPRs alone, waves per SIMD
+  unsigned bySgpr = 0;          ///< limit from SGPRs alone, waves per SIMD
   unsigned workgroupsByLds = 0; ///< limit from LDS alone, workgroups per CU
-  unsigned workgroupsPerCu = 0;
-  std::string limiter;     ///< "VGPR", "SGPR", "LDS", "waves"
+  unsigned workgroupsPerCu = 0; ///< 0: a workgroup of this size does not fit at all
+  std::string limiter;          ///< "VGPR", "SGPR", "LDS", "waves"
 };
+
+/// VGPRs per lane that a wave occupies: on unified targets AGPRs start at the next multiple of 4 above the VGPRs and
+/// the sum counts; elsewhere the larger of the two files does.
+unsigned totalVgprs(const Target& target, unsigned vgprs, unsigned agprs);
 
 /// Occupancy of gfx90a/gfx942-like CUs: 4 SIMDs, 8 waves each, 512 VGPRs per lane and SIMD in granules of 8, 64 KB LDS
 /// (facts/cdna3.md section 1.1; AMD MI300X guide table). gfx908: 10 waves, 256 VGPRs, granule 4, files apart.
 Occupancy occupancyOf(const Target& target, unsigned totalVgprs, unsigned sgprs, std::uint32_t ldsBytes,
-                      unsigned workgroupSize);
+                      unsigned workgroupSize, unsigned waveSize = 64);
 
 } // namespace asmevo::object

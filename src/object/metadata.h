@@ -1,4 +1,5 @@
-/// NT_AMDGPU_METADATA: what the msgpack note says about each kernel. A hint only: the descriptor and the code are the truth.
+/// NT_AMDGPU_METADATA: what the msgpack note says about each kernel. A hint only: the descriptor and the code are the
+/// truth.
 #pragma once
 
 #include "support/file_io.h"
@@ -23,7 +24,7 @@ struct KernelArgument {
 
 struct KernelMetadata {
   std::string name;
-  std::string symbol; ///< with ".kd"
+  std::string symbol;                    ///< with ".kd"
   std::vector<KernelArgument> arguments; ///< in metadata order
   std::uint32_t kernargSegmentSize = 0;
   std::uint32_t kernargSegmentAlign = 0;
@@ -54,5 +55,8 @@ Result<Metadata> parseMetadata(std::span<const std::uint8_t> msgpack);
 /// absent or the new value does not fit its encoding.
 bool patchMetadataField(std::span<std::uint8_t> msgpack, const std::string& symbol, const std::string& field,
                         std::uint32_t value);
+
+/// Whether the kernel's map has the field at all.
+bool hasMetadataField(std::span<const std::uint8_t> msgpack, const std::string& symbol, const std::string& field);
 
 } // namespace asmevo::object

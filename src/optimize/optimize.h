@@ -89,14 +89,19 @@ Result<Outcome> optimize(const object::CodeObject& k0, const dispatch::Dispatch&
 std::vector<HotWindow> rankWindows(const object::CodeObject& object, const program::Program& program,
                                    const object::Kernel& kernel, const timing::Estimate& profile);
 
-/// One candidate through the whole gate: rebuild, verify, time. What the search and the agent both use.
+/// Sum of the modelled cycles of all cases.
+Result<double> modelledCycles(const object::CodeObject& object, const dispatch::Dispatch& dispatch, device::Device& device);
+
+/// One candidate through the whole gate: rebuild from `from` (the object `candidate` was recovered from), verify against K0,
+/// time.
 struct Judgement {
   verify::Verdict verdict;
   double cycles = 0; ///< modelled; 0 when rejected before timing
   Bytes bytes;
   std::string message; ///< why rejected, or ""
 };
-Result<Judgement> judge(const object::CodeObject& k0, const program::Program& candidate, const dispatch::Dispatch& dispatch,
-                        device::Device& device, isa::Codec& codec, const Options& options);
+Result<Judgement> judge(const object::CodeObject& k0, const object::CodeObject& from, const program::Program& candidate,
+                        const dispatch::Dispatch& dispatch, device::Device& device, isa::Codec& codec,
+                        const Options& options);
 
 } // namespace asmevo::optimize

@@ -1,0 +1,194 @@
+#include "agent/agent.h"
+#include "cli/command.h"
+#include "optimize/optimize.h"
+#include "support/file_io.h"
+#include "verify/asmpatch.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace asmevo::cli {
+
+namespace {
+
+struct OptimizeArguments {
+  std::string k0, dispatch, output, chip = "mi300x", budget = "60s", agent, model, baseUrl, keyVariable = "OPENAI_API_KEY";
+  std::vector<std::string> disabled;
+  unsigned seeds = 2, maxTurns = 60;
+  bool inPlace = false, json = false, listMoves = false;
+};
+
+/// "60s", "10m", "1h" or plain seconds.
+Result<double> parseDuration(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (end == text.c_str() || scale == 0 || !(value > 0) || !std::isfinite(value))
+    return usageError("--budget {}: give seconds, or a number with s, m or h, such as 60s", text);
+  return value * scale;
+}
+
+void printTable(const OptimizeArguments& arguments, const device::Device& device, const optimize::Outcome& outcome) {
+  fmt::print("device    {}{}\n", device.name(), device.modelled() ? " (cycles are modelled)" : "");
+  fmt::print("baseline  {:.0f} cycles\n", outcome.baselineCycles);
+  fmt::print("hottest windows of K0\n");
+  for (std::size_t i = 0; i < outcome.windows.size() && i < 5; ++i) {
+    const auto& w = outcome.windows[i];
+    fmt::print("  {:#8x}..{:#x}  {:5.1f} %  {}\n", w.begin, w.end, 100 * w.share, timing::stallName(w.topStall));
+  }
+  fmt::print("candidates {} tried, {} rejected by the gate\n", outcome.candidatesTried, outcome.candidatesRejected);
+  if (!outcome.improved) {
+    fmt::print("nothing faster found within {}: nothing written\n", arguments.budget);
+    return;
+  }
+  fmt::print("accepted edits\n  {:<17} {:<19} {:>12} {:>12}  {:<9} {}\n", "move", "window", "before", "after", "verdict", "reason");
+  for (const auto& edit : outcome.edits)
+    fmt::print("  {:<17} {:<19} {:>12.0f} {:>12.0f}  {:<9} {}\n", edit.move, fmt::format("{:#x}..{:#x}", edit.begin, edit.end),
+               edit.cyclesBefore, edit.cyclesAfter, verify::levelName(edit.level), edit.reason);
+  fmt::print("result    {:.0f} cycles, {:.3f}x, verdict {}\n", outcome.finalCycles,
+             outcome.baselineCycles / outcome.finalCycles, verify::levelName(outcome.verdict.level));
+}
+
+nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Device& device) {
+  nlohmann::json edits = nlohmann::json::array();
+  for (const auto& e : outcome.edits)
+    edits.push_back({{"move", e.move},
+                     {"reason", e.reason},
+                     {"begin", e.begin},
+                     {"end", e.end},
+                     {"cycles_before", e.cyclesBefore},
+                     {"cycles_after", e.cyclesAfter},
+                     {"verdict", verify::levelName(e.level)}});
+  return {{"modelled", device.modelled()},
+          {"cycles_before", outcome.baselineCycles},
+          {"cycles_after", outcome.finalCycles},
+          {"edits", std::move(edits)}};
+}
+
+Status writeOutputs(const OptimizeArguments& arguments, const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
+                    const device::Device& device, const optimize::Outcome& outcome, const verify::Options& options) {
+  auto k1 = object::CodeObject::parse(outcome.k1, arguments.output);
+  if (!k1)
+    return std::move(k1).error();
+  nlohmann::json receipt = verify::receipt(k0, *k1, outcome.verdict, dispatch, device);
+  receipt["timing"] = timingSection(outcome, device);
+  receipt["seeds"] = options.seeds;
+  auto patch = verify::createPatch(k0, *k1, receipt);
+  if (!patch)
+    return std::move(patch).error();
+  std::string stem = arguments.output;
+  if (const auto dot = stem.rfind('.'); dot != std::string::npos && stem.find('/', dot) == std::string::npos)
+    stem.resize(dot);
+  ASMEVO_CHECK(writeFileAtomic(stem + ".receipt.json", receipt.dump(2) + "\n"));
+  ASMEVO_CHECK(writeFileAtomic(stem + ".asmpatch", patch->dump(2) + "\n"));
+  return writeFileAtomic(arguments.output, outcome.k1);
+}
+
+Result<optimize::Outcome> withAgent(const OptimizeArguments& arguments, const object::CodeObject& k0,
+                                    const dispatch::Dispatch& dispatch, device::Device& device, optimize::Outcome builtIn,
+                                    const optimize::Options& gate, double seconds, Progress& progress) {
+  agent::Options options;
+  options.endpoint.baseUrl = arguments.baseUrl;
+  options.endpoint.model = arguments.model;
+  if (const char* key = std::getenv(arguments.keyVariable.c_str()))
+    options.endpoint.apiKey = key;
+  options.maxTurns = arguments.maxTurns;
+  options.budgetSeconds = seconds;
+  options.gate = gate;
+  options.progress = [&](const std::string& line) { progress.show(line); };
+  ASMEVO_TRY(const auto start, object::CodeObject::parse(
+                                   builtIn.improved ? builtIn.k1 : Bytes(k0.bytes().begin(), k0.bytes().end()), k0.name()));
+  ASMEVO_TRY(auto outcome, agent::run(k0, start, dispatch, device, options));
+  fmt::print(stderr, "agent     {} turns, {} proposals, {} kept\n", outcome.turns, outcome.proposals, outcome.accepted);
+  builtIn.candidatesTried += outcome.result.candidatesTried;
+  builtIn.candidatesRejected += outcome.result.candidatesRejected;
+  if (!outcome.result.improved)
+    return builtIn;
+  builtIn.improved = true;
+  builtIn.k1 = std::move(outcome.result.k1);
+  builtIn.finalCycles = outcome.result.finalCycles;
+  builtIn.verdict = std::move(outcome.result.verdict);
+  builtIn.edits.insert(builtIn.edits.end(), outcome.result.edits.begin(), outcome.result.edits.end());
+  return builtIn;
+}
+
+Result<int> runOptimize(const OptimizeArguments& arguments) {
+  if (arguments.listMoves) {
+    for (const auto* move : optimize::moveTable())
+      fmt::print("{:<17} {}\n", move->name(), move->purpose());
+    return int{ok};
+  }
+  if (arguments.k0.empty() || arguments.dispatch.empty() || arguments.output.empty())
+    return usageError("optimize needs K0, -d and -o (asmevo optimize --help)");
+  for (const auto& name : arguments.disabled) {
+    bool known = false;
+    for (const auto* move : optimize::moveTable())
+      known |= move->name() == name;
+    if (!known)
+      return usageError("--disable {}: no such move; asmevo optimize --list-moves names them", name);
+  }
+  const bool useAgent = !arguments.agent.empty();
+  if (useAgent && (arguments.agent != "openai" || arguments.model.empty() || arguments.baseUrl.empty()))
+    return usageError("--agent openai needs --model and --base-url");
+  ASMEVO_TRY(const double budget, parseDuration(arguments.budget));
+  ASMEVO_TRY(const auto k0, object::CodeObject::load(arguments.k0));
+  ASMEVO_TRY(const auto dispatch, dispatch::loadDispatch(arguments.dispatch));
+  ASMEVO_TRY(const auto device, device::makeSimulator(arguments.chip));
+  Progress progress(!arguments.json);
+  optimize::Options options;
+  options.budgetSeconds = useAgent ? budget / 2 : budget;
+  options.disabledMoves = arguments.disabled;
+  options.inPlace = arguments.inPlace;
+  options.verify.seeds.clear();
+  for (unsigned s = 0; s < arguments.seeds; ++s)
+    options.verify.seeds.push_back(s);
+  options.progress = [&](const std::string& line) { progress.show(line); };
+  ASMEVO_TRY(auto outcome, optimize::optimize(k0, dispatch, *device, options));
+  if (useAgent) {
+    ASMEVO_TRY(outcome, withAgent(arguments, k0, dispatch, *device, std::move(outcome), options, budget / 2, progress));
+  }
+  progress.done();
+  if (outcome.improved)
+    ASMEVO_CHECK(writeOutputs(arguments, k0, dispatch, *device, outcome, options.verify));
+  if (arguments.json) {
+    nlohmann::json report = timingSection(outcome, *device);
+    report["improved"] = outcome.improved;
+    report["device"] = device->name();
+    report["verdict"] = verify::levelName(outcome.verdict.level);
+    report["candidates_tried"] = outcome.candidatesTried;
+    report["candidates_rejected"] = outcome.candidatesRejected;
+    fmt::print("{}\n", report.dump(2));
+  } else
+    printTable(arguments, *device, outcome);
+  return int{outcome.improved ? ok : negative};
+}
+
+} // namespace
+
+void addOptimize(CLI::App& app, int& exit) {
+  auto arguments = std::make_shared<OptimizeArguments>();
+  CLI::App* command = app.add_subcommand(
+      "optimize", "search for a verified and faster K1: writes K1, <K1 stem>.receipt.json and <K1 stem>.asmpatch");
+  command->add_option("K0", arguments->k0, "code object (.co, .hsaco)");
+  command->add_option("-d,--dispatch", arguments->dispatch, "dispatch.json or capsule folder");
+  command->add_option("-o,--output", arguments->output, "K1");
+  command->add_option("--budget", arguments->budget, "time for the search: 60s, 10m")->capture_default_str();
+  command->add_option("--chip", arguments->chip, "chip of the timing model")->capture_default_str();
+  command->add_option("--disable", arguments->disabled, "moves not to use (--list-moves)");
+  command->add_flag("--list-moves", arguments->listMoves, "list the moves and exit");
+  command->add_flag("--in-place", arguments->inPlace, "conservative: patch blocks in place, nothing else moves");
+  command->add_option("--seeds", arguments->seeds, "wave interleavings each case is verified under")->capture_default_str()->check(CLI::Range(1, 64));
+  command->add_option("--agent", arguments->agent, "language-model loop after the built-in search: openai");
+  command->add_option("--model", arguments->model, "model name of the endpoint");
+  command->add_option("--base-url", arguments->baseUrl, "OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1");
+  command->add_option("--api-key-env", arguments->keyVariable, "environment variable with the key")->capture_default_str();
+  command->add_option("--max-turns", arguments->maxTurns, "requests to the model")->capture_default_str();
+  command->add_flag("--json", arguments->json, "machine-readable report");
+  command->callback([arguments, &exit] {
+    const auto result = runOptimize(*arguments);
+    exit = result ? *result : fail(result.error());
+  });
+}
+
+} // namespace asmevo::cli

@@ -1,0 +1,256 @@
+#include "cli/command.h"
+
+#include "isa/codec.h"
+#include "object/code_object.h"
+#include "program/program.h"
+#include "program/shift.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace asmevo::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What came of one file.
+struct Outcome {
+  enum class State { same, different, bad } state = State::bad;
+  std::string message; ///< why not the same
+  std::string target;
+  std::size_t instructions = 0, blocks = 0;
+};
+
+bool isElf(const fs::path& path) {
+  std::array<char, 4> magic{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(magic.data(), magic.size());
+  return file && magic == std::array<char, 4>{0x7f, 'E', 'L', 'F'};
+}
+
+/// Every code object below a folder, sorted, so that the report does not depend on the file system's order.
+void collect(const fs::path& folder, std::vector<std::string>& files) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
+       !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (!it->is_regular_file(ignored))
+      continue;
+    const fs::path extension = it->path().extension();
+    if (extension == ".co" || extension == ".hsaco" || isElf(it->path()))
+      found.push_back(it->path().string());
+  }
+  std::ranges::sort(found);
+  files.insert(files.end(), found.begin(), found.end());
+}
+
+/// Names the first byte that differs: its section and the instruction it belongs to.
+std::string firstDifference(const object::CodeObject& object, const program::Program& program, const Bytes& rebuilt) {
+  const auto old = object.bytes();
+  const std::size_t common = std::min(old.size(), rebuilt.size());
+  const auto at = static_cast<std::size_t>(std::mismatch(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(common),
+                                                         rebuilt.begin()).first - old.begin());
+  std::string where = fmt::format("offset 0x{:x} of {} bytes ({} rebuilt)", at, old.size(), rebuilt.size());
+  for (std::size_t i = 0; i < object.sections().size(); ++i) {
+    const object::Section& section = object.sections()[i];
+    if (at < section.offset || at - section.offset >= object.contents(section).size())
+      continue;
+    where += fmt::format(", section {}", section.name);
+    const std::uint64_t address = section.address + (at - section.offset);
+    for (const program::Block& block : program.blocks)
+      for (const program::Instr& instr : block.instrs)
+        if (block.section == i && address >= instr.address && address - instr.address < instr.inst->size)
+          return where + fmt::format(", instruction 0x{:x}: {}", instr.address, instr.inst->text);
+  }
+  return where;
+}
+
+/// One worker's decoders, kept from file to file as most encodings recur.
+class Worker {
+public:
+  Outcome check(const std::string& path, bool shift) {
+    Outcome outcome;
+    const auto object = object::CodeObject::load(path);
+    if (!object)
+      return bad(outcome, object.error());
+    outcome.target = object->target().id();
+    const auto codec = codecFor(object->target());
+    if (!codec)
+      return bad(outcome, codec.error());
+    const auto program = program::Program::recover(*object, **codec);
+    if (!program)
+      return bad(outcome, program.error());
+    outcome.instructions = program->instructionCount();
+    outcome.blocks = program->blocks.size();
+    if (shift)
+      return checkShift(outcome, *object, *program, **codec);
+    const auto rebuilt = program::rebuild(*object, *program, **codec);
+    if (!rebuilt)
+      return differs(outcome, rebuilt.error().message);
+    if (!std::ranges::equal(object->bytes(), *rebuilt))
+      return differs(outcome, firstDifference(*object, *program, *rebuilt));
+    outcome.state = Outcome::State::same;
+    return outcome;
+  }
+
+private:
+  std::map<std::string, std::unique_ptr<isa::Codec>> codecs;
+
+  static Outcome bad(Outcome& outcome, const Error& error) {
+    outcome.state = Outcome::State::bad;
+    outcome.message = error.message;
+    return outcome;
+  }
+  static Outcome differs(Outcome& outcome, const std::string& message) {
+    outcome.state = Outcome::State::different;
+    outcome.message = message;
+    return outcome;
+  }
+
+  Result<isa::Codec*> codecFor(const object::Target& target) {
+    auto& codec = codecs[target.id()];
+    if (!codec) {
+      ASMEVO_TRY(codec, isa::Codec::create(target));
+    }
+    return codec.get();
+  }
+
+  static Outcome checkShift(Outcome& outcome, const object::CodeObject& object, const program::Program& program,
+                            isa::Codec& codec) {
+    const auto edited = program::shifted(program, codec);
+    if (!edited)
+      return differs(outcome, edited.error().message);
+    auto rebuilt = program::rebuild(object, *edited, codec);
+    if (!rebuilt)
+      return differs(outcome, rebuilt.error().message);
+    const auto again = object::CodeObject::parse(*std::move(rebuilt), object.name());
+    if (!again)
+      return differs(outcome, "the rebuilt file does not parse: " + again.error().message);
+    const auto recovered = program::Program::recover(*again, codec);
+    if (!recovered)
+      return differs(outcome, "the rebuilt file is not recovered: " + recovered.error().message);
+    const Status same = program::checkShifted(object, program, *again, *recovered, codec);
+    if (!same)
+      return differs(outcome, same.error().message);
+    outcome.state = Outcome::State::same;
+    return outcome;
+  }
+};
+
+struct Options {
+  std::vector<std::string> paths;
+  bool shift = false, json = false;
+  unsigned jobs = 0;
+};
+
+int run(const Options& options) {
+  std::vector<std::string> files;
+  for (const std::string& path : options.paths) {
+    std::error_code error;
+    if (fs::is_directory(path, error))
+      collect(path, files);
+    else
+      files.push_back(path);
+  }
+  if (files.empty())
+    return fail(badInput("no code objects in {}", options.paths.front()));
+
+  const unsigned wanted = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
+  const auto jobs = static_cast<unsigned>(std::min<std::size_t>(wanted, files.size()));
+  std::vector<Outcome> outcomes(files.size());
+  std::atomic<std::size_t> next{0}, finished{0};
+  Progress progress;
+  std::mutex progressLock;
+  const auto started = std::chrono::steady_clock::now();
+  const auto work = [&] {
+    Worker worker;
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      outcomes[i] = worker.check(files[i], options.shift);
+      const std::size_t count = ++finished;
+      const std::lock_guard guard(progressLock);
+      progress.show(fmt::format("{} of {} files", count, files.size()));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < jobs; ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads)
+    thread.join();
+  progress.done();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+
+  std::size_t same = 0, different = 0, bad = 0, instructions = 0, blocks = 0;
+  std::map<std::string, std::pair<std::size_t, std::size_t>> byTarget; // same, all
+  nlohmann::json failures = nlohmann::json::array();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    same += outcome.state == Outcome::State::same;
+    different += outcome.state == Outcome::State::different;
+    bad += outcome.state == Outcome::State::bad;
+    instructions += outcome.instructions;
+    blocks += outcome.blocks;
+    if (!outcome.target.empty()) {
+      byTarget[outcome.target].first += outcome.state == Outcome::State::same;
+      ++byTarget[outcome.target].second;
+    }
+    if (outcome.state == Outcome::State::same)
+      continue;
+    failures.push_back({{"file", files[i]},
+                        {"kind", outcome.state == Outcome::State::bad ? "bad_input" : "different"},
+                        {"message", outcome.message}});
+  }
+  if (options.json) {
+    nlohmann::json targets = nlohmann::json::object();
+    for (const auto& [target, counts] : byTarget)
+      targets[target] = {{"same", counts.first}, {"files", counts.second}};
+    const nlohmann::json report = {{"mode", options.shift ? "shift" : "identity"},
+                                   {"files", files.size()},
+                                   {"same", same},
+                                   {"different", different},
+                                   {"bad_input", bad},
+                                   {"instructions", instructions},
+                                   {"blocks", blocks},
+                                   {"seconds", seconds},
+                                   {"targets", targets},
+                                   {"failures", failures}};
+    fmt::print("{}\n", report.dump(2));
+  } else {
+    const char* const verdict = options.shift ? "same program after the shift" : "byte-identical";
+    for (const auto& failure : failures)
+      fmt::print("{}: {}: {}\n", failure["kind"] == "bad_input" ? "bad input" : "DIFFERENT",
+                 failure["file"].get<std::string>(), failure["message"].get<std::string>());
+    for (const auto& [target, counts] : byTarget)
+      fmt::print("{:<24} {} of {} {}\n", target, counts.first, counts.second, verdict);
+    fmt::print("{} of {} files {}; {} instructions in {} blocks, {:.1f} s on {} thread{}\n", same, files.size(), verdict,
+               instructions, blocks, seconds, jobs, jobs == 1 ? "" : "s");
+  }
+  return bad ? badInput_ : different ? negative : ok;
+}
+
+} // namespace
+
+void addRoundtrip(CLI::App& app, int& exit) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("roundtrip", "Recover every kernel, lay it out again, and compare the files");
+  command->add_option("path", options->paths, "Code objects, or folders to search for them")->required();
+  command->add_flag("--shift", options->shift,
+                    "Insert one s_nop 0 at the start of every basic block, and compare the programs");
+  command->add_flag("--json", options->json, "Print the result as JSON");
+  command->add_option("-j,--jobs", options->jobs, "Threads (default: all)")->check(CLI::Range(1u, 1024u));
+  command->callback([options, &exit] { exit = run(*options); });
+}
+
+} // namespace asmevo::cli

@@ -1,0 +1,93 @@
+/// A loaded code object: relocated bytes and its code as arrays of bound operations. Private to the emulator.
+#pragma once
+
+#include "emulator/bind.h"
+#include "emulator/wave.h"
+#include "isa/codec.h"
+#include "object/code_object.h"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace asmevo::emulator {
+
+/// Parallel op arrays of one code: same instructions at the same index, other handlers.
+enum Stream : std::uint8_t {
+  plainStream,
+  instrumentedStream,     ///< every op first records itself (trace, coverage)
+  skipStream,             ///< VSKIP is on: vector instructions do nothing
+  instrumentedSkipStream,
+  streamCount
+};
+inline bool isSkip(unsigned stream) { return stream >= skipStream; }
+
+/// Immutable once loaded, but for straight-line pieces decoded on demand when a jump lands inside a longer instruction;
+/// those are guarded by a lock.
+class CodeImage {
+public:
+  /// Lays out the loadable segments at GuestMemory::firstRegionAddress, applies dynamic relocations and binds all code.
+  /// Errors: relocatable or undefined symbols, relocations of an unknown kind, images that are unreasonably large.
+  static Result<std::shared_ptr<const CodeImage>> load(const object::CodeObject& object, const object::Kernel& kernel);
+
+  const Bytes& bytes() const { return image; }
+  /// Leading bytes of the image that the guest must not write (all segments before the first writable one).
+  std::uint64_t readOnlyBytes() const { return readOnly; }
+  std::uint64_t guestAddress(std::uint64_t objectAddress) const { return objectAddress + bias; }
+  std::uint64_t objectAddress(std::uint64_t guestAddress) const { return guestAddress - bias; }
+  std::uint64_t codeBegin() const { return firstCode; } ///< guest address of the first code byte
+  std::size_t codeDwords() const { return codeSpanDwords; } ///< from codeBegin to the end of the last code section
+
+  /// Builds the instrumented streams if they are not there yet; needed before a wave runs in one.
+  void instrument() const;
+  /// The op at a guest address, or null outside the code.
+  const Op* opAt(std::uint64_t guestAddress, unsigned stream) const;
+  const std::string& kernelName() const { return kernel; }
+
+private:
+  struct Section {
+    std::uint64_t begin = 0, end = 0; ///< guest addresses
+    std::vector<std::uint32_t> opIndex; ///< by dword; noOp inside an instruction
+  };
+  using Ops = std::array<std::vector<Op>, streamCount>;
+  static constexpr std::uint32_t noOp = 0xffffffff;
+
+  CodeImage() = default;
+  Status loadSegments(const object::CodeObject& object);
+  Status relocate(const object::CodeObject& object);
+  Status bindCode(const object::CodeObject& object);
+  Op bind(std::uint64_t guestAddress, isa::InstRef inst) const;
+  /// Copies the plain stream of `ops` into stream `to` with the handlers that belong there.
+  void derive(Ops& ops, Stream to) const;
+  /// Resolves the branch targets of one stream.
+  void link(std::vector<Op>& ops, unsigned stream) const;
+  const Op* straightPiece(const Section& section, std::uint64_t guestAddress, unsigned stream) const;
+  const Section* sectionOf(std::uint64_t guestAddress) const;
+
+  std::string kernel;
+  Bytes image;
+  std::uint64_t bias = 0;
+  std::uint64_t readOnly = 0;
+  std::uint64_t firstCode = 0;
+  std::size_t codeSpanDwords = 0;
+  unsigned vgprs = 0;
+  BindContext context;
+  std::vector<Section> sections;
+  bool usesSkip = false;
+  mutable Ops main; ///< instrumented streams are built once, on demand
+  mutable std::once_flag instrumentedOnce;
+
+  mutable std::recursive_mutex lock; ///< guards everything below
+  mutable std::unique_ptr<isa::Codec> codec;
+  mutable Arena arena;
+  mutable std::map<std::string, const std::string*> reasons;
+  mutable std::map<std::uint64_t, std::unique_ptr<Ops>> pieces;
+  mutable std::deque<Op> strays; ///< targets of branches that leave the code
+};
+
+} // namespace asmevo::emulator

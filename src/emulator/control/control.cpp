@@ -1,0 +1,198 @@
+#include "emulator/bind.h"
+#include "emulator/code_image.h"
+
+#include <string_view>
+#include <unordered_map>
+
+namespace asmevo::emulator {
+
+namespace {
+
+/// Register-indirect jump to wave.jumpTarget: counts, checks the slice and continues there.
+void jump(Wave& wave, const Op* op) {
+  const Op* target = wave.code->opAt(wave.jumpTarget, wave.stream);
+  if (!target)
+    return wave.fail(op, ErrorKind::fault, fmt::format("jumps to {:#x}, which is outside the code",
+                                                       wave.code->objectAddress(wave.jumpTarget)));
+  wave.account(op);
+  if (wave.budget <= 0) [[unlikely]] {
+    wave.stop = Stop::budget;
+    wave.resume = target;
+    return;
+  }
+  wave.runStart = target;
+  ASMEVO_GOTO(wave, target);
+}
+
+enum class Condition { always, never, scc0, scc1, vccz, vccnz, execz, execnz };
+
+template <Condition C> bool holds(const Wave& wave) {
+  switch (C) {
+  case Condition::always:
+    return true;
+  case Condition::never:
+    return false;
+  case Condition::scc0:
+    return wave.scc == 0;
+  case Condition::scc1:
+    return wave.scc != 0;
+  case Condition::vccz:
+    return wave.vcc() == 0;
+  case Condition::vccnz:
+    return wave.vcc() != 0;
+  case Condition::execz:
+    return wave.exec() == 0;
+  case Condition::execnz:
+    return wave.exec() != 0;
+  }
+}
+
+template <Condition C> void branch(Wave& wave, const Op* op) {
+  if (!holds<C>(wave))
+    ASMEVO_NEXT(wave, op);
+  wave.account(op);
+  if (wave.budget <= 0) [[unlikely]] {
+    wave.stop = Stop::budget;
+    wave.resume = op->target;
+    return;
+  }
+  wave.runStart = op->target;
+  ASMEVO_GOTO(wave, op->target);
+}
+
+void getPc(Wave& wave, const Op* op) {
+  wave.setPair(op->dst, op->pc + 4);
+  ASMEVO_NEXT(wave, op);
+}
+
+void setPc(Wave& wave, const Op* op) {
+  wave.jumpTarget = wave.scalar64(op->src[0]);
+  [[clang::musttail]] return jump(wave, op);
+}
+
+void swapPc(Wave& wave, const Op* op) {
+  wave.jumpTarget = wave.scalar64(op->src[0]);
+  wave.setPair(op->dst, op->pc + 4);
+  [[clang::musttail]] return jump(wave, op);
+}
+
+void call(Wave& wave, const Op* op) {
+  wave.setPair(op->dst, op->pc + 4);
+  [[clang::musttail]] return branch<Condition::always>(wave, op);
+}
+
+void ignored(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+
+/// Waves in lock step change places at waits, so that none runs far ahead in branch-free code.
+void waitCount(Wave& wave, const Op* op) {
+  if (op - wave.runStart + 1 >= wave.budget) [[unlikely]]
+    return wave.stopAfter(op, Stop::budget, op + 1);
+  ASMEVO_NEXT(wave, op);
+}
+
+void sleepOp(Wave& wave, const Op* op) { wave.stopAfter(op, Stop::sleep, op + 1); }
+void barrier(Wave& wave, const Op* op) { wave.stopAfter(op, Stop::barrier, op + 1); }
+void endProgram(Wave& wave, const Op* op) { wave.stopAfter(op, Stop::ended, op); }
+
+/// VSKIP = S0[S1[4:0]] (CDNA3 ISA, S_SETVSKIP): from the next instruction on, vector instructions are not issued.
+void setVskip(Wave& wave, const Op* op) {
+  const std::uint32_t value = wave.scalar32(op->src[0]), bit = wave.scalar32(op->src[1]) & 31;
+  const unsigned instrumented = wave.stream & instrumentedStream;
+  const unsigned stream = ((value >> bit) & 1 ? skipStream : plainStream) | instrumented;
+  wave.stream = static_cast<std::uint8_t>(stream);
+  wave.jumpTarget = op->pc + op->inst->size;
+  [[clang::musttail]] return jump(wave, op);
+}
+
+/// sendmsg(MSG_INTERRUPT) and the like only notify the host; a dispatch has nobody to notify.
+constexpr std::uint32_t messageInterrupt = 1, messageDeallocVgprs = 3, messageSaveWave = 4;
+
+struct ControlForm {
+  Handler fn;
+  bool hasDst = false; ///< operand 0 is a destination pair
+};
+
+const std::unordered_map<std::string_view, ControlForm>& controlTable() {
+  using enum Condition;
+  static const std::unordered_map<std::string_view, ControlForm> table = {
+      {"s_branch", {branch<always>}},
+      {"s_cbranch_scc0", {branch<scc0>}},
+      {"s_cbranch_scc1", {branch<scc1>}},
+      {"s_cbranch_vccz", {branch<vccz>}},
+      {"s_cbranch_vccnz", {branch<vccnz>}},
+      {"s_cbranch_execz", {branch<execz>}},
+      {"s_cbranch_execnz", {branch<execnz>}},
+      // No debugger is attached: the conditional-debug flags are 0.
+      {"s_cbranch_cdbgsys", {branch<never>}},
+      {"s_cbranch_cdbguser", {branch<never>}},
+      {"s_cbranch_cdbgsys_or_user", {branch<never>}},
+      {"s_cbranch_cdbgsys_and_user", {branch<never>}},
+      {"s_getpc_b64", {getPc, true}},
+      {"s_setpc_b64", {setPc}},
+      {"s_swappc_b64", {swapPc, true}},
+      {"s_call_b64", {call, true}},
+      {"s_setvskip", {setVskip}},
+      {"s_barrier", {barrier}},
+      {"s_endpgm", {endProgram}},
+      {"s_endpgm_saved", {endProgram}},
+      {"s_waitcnt", {waitCount}},
+      {"s_waitcnt_vmcnt", {waitCount}},
+      {"s_waitcnt_expcnt", {waitCount}},
+      {"s_waitcnt_lgkmcnt", {waitCount}},
+      {"s_waitcnt_vscnt", {waitCount}},
+      {"s_sleep", {sleepOp}},
+      {"s_nop", {ignored}},
+      {"s_setprio", {ignored}},
+      {"s_wakeup", {ignored}},
+      {"s_icache_inv", {ignored}},
+      {"s_ttracedata", {ignored}},
+      {"s_incperflevel", {ignored}},
+      {"s_decperflevel", {ignored}},
+      {"s_dcache_inv", {ignored}},
+      {"s_dcache_inv_vol", {ignored}},
+      {"s_dcache_wb", {ignored}},
+      {"s_dcache_wb_vol", {ignored}},
+      {"s_dcache_discard", {ignored}},
+      {"s_dcache_discard_x2", {ignored}},
+  };
+  return table;
+}
+
+} // namespace
+
+Status bindControl(const isa::Instruction& inst, const BindContext& context, Op& op) {
+  if (inst.base == "s_sethalt" && (inst.simm16 & 1) == 0) {
+    op.fn = ignored;
+    return {};
+  }
+  if (inst.base == "s_sendmsg") {
+    const std::uint32_t message = inst.simm16 & 15;
+    if (message != messageInterrupt && message != messageDeallocVgprs && message != messageSaveWave)
+      return refused("message {} has no meaning in a compute kernel", message);
+    op.fn = ignored;
+    return {};
+  }
+  const auto entry = controlTable().find(inst.base);
+  if (entry == controlTable().end())
+    return refused("{} is not modelled", inst.base);
+  std::size_t next = 0;
+  if (entry->second.hasDst) {
+    if (inst.operands.empty() || inst.operands[0].kind != isa::OperandKind::sgpr)
+      return refused("{} without a scalar destination", inst.base);
+    op.dst = inst.operands[0].index;
+    op.dstDwords = 2;
+    next = 1;
+  }
+  const bool wide = inst.base == "s_setpc_b64" || inst.base == "s_swappc_b64";
+  if (wide || inst.base == "s_setvskip") {
+    const std::size_t sources = wide ? 1 : 2;
+    if (inst.operands.size() < next + sources)
+      return refused("{} lacks an operand", inst.base);
+    for (std::size_t i = 0; i < sources; ++i)
+      op.src[i] = bindSource(inst.operands[next + i], wide ? ConstType::b64 : ConstType::b32, context);
+  }
+  op.fn = entry->second.fn;
+  return {};
+}
+
+} // namespace asmevo::emulator

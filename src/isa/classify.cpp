@@ -1,0 +1,214 @@
+#include "isa/classify.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace asmevo::isa {
+
+namespace {
+
+using enum InstClass;
+
+struct PrefixClass {
+  std::string_view prefix;
+  InstClass cls;
+};
+
+// First match wins.
+constexpr PrefixClass prefixClasses[] = {
+    {"v_mfma_", mfma},
+    {"v_smfmac_", mfma},
+    {"v_", valu},
+    {"ds_", lds},
+    {"lds_", lds},
+    {"buffer_", vmem},
+    {"tbuffer_", vmem},
+    {"image_", vmem},
+    {"tensor_", vmem},
+    {"flat_", flat},
+    {"global_", global},
+    {"cluster_", global},
+    {"scratch_", scratch},
+    {"s_load_", smem},
+    {"s_buffer_", smem},
+    {"s_store_", smem},
+    {"s_scratch_", smem},
+    {"s_atomic_", smem},
+    {"s_memtime", smem},
+    {"s_memrealtime", smem},
+    {"s_atc_probe", smem},
+    {"s_prefetch_", smem},
+    {"s_cbranch_i_fork", jump},
+    {"s_cbranch_g_fork", jump},
+    {"s_cbranch_join", jump},
+    {"s_cbranch_", branch},
+    {"s_branch", branch},
+    {"s_subvector_loop_", branch},
+    {"s_setpc_", jump},
+    {"s_swappc_", jump},
+    {"s_call_", jump},
+    {"s_rfe_", jump},
+    {"s_endpgm", endpgm},
+    {"s_barrier", barrier},
+    {"s_waitcnt", waitcnt},
+    {"s_wait_", waitcnt},
+    {"s_nop", nop},
+    {"s_sendmsg", message},
+    {"s_sleep", message},
+    {"s_setprio", message},
+    {"s_sethalt", message},
+    {"s_setkill", message},
+    {"s_trap", message},
+    {"s_icache_inv", message},
+    {"s_dcache_", message},
+    {"s_ttracedata", message},
+    {"s_incperflevel", message},
+    {"s_decperflevel", message},
+    {"s_wakeup", message},
+    {"s_inst_prefetch", message},
+    {"s_set_inst_prefetch", message},
+    {"s_clause", message},
+    {"s_code_end", message},
+    {"s_delay_alu", message},
+    {"exp", message},
+    {"export", message},
+    {"s_", salu},
+};
+
+// 16-bit VOP3 operations that keep the unwritten half of their destination on GFX9 (LLVM AMDGPU: "some instructions
+// changed to preserving the high bits" on GFX9; FP8 conversions write one half or byte: CDNA3 ISA, OPSEL).
+constexpr std::string_view partialWriters[] = {
+    "v_mad_f16",        "v_fma_f16",        "v_div_fixup_f16",  "v_mad_u16",        "v_mad_i16",
+    "v_med3_f16",       "v_med3_i16",       "v_med3_u16",       "v_min3_f16",       "v_min3_i16",
+    "v_min3_u16",       "v_max3_f16",       "v_max3_i16",       "v_max3_u16",       "v_add_i16",
+    "v_sub_i16",        "v_mad_mixlo_f16",  "v_mad_mixhi_f16",  "v_fma_mixlo_f16",  "v_fma_mixhi_f16",
+    "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32", "v_movreld_b32",
+    "v_movrelsd_b32",   "v_writelane_b32",
+};
+
+template <class Table> bool contains(const Table& table, std::string_view key) {
+  return std::find(std::begin(table), std::end(table), key) != std::end(table);
+}
+
+void addUnit(std::vector<RegRange>& ranges, unsigned unit, bool kills = false) {
+  for (const auto& range : ranges)
+    if (range.file == RegRange::File::scalar && range.first <= unit && unit < unsigned{range.first} + range.count)
+      return;
+  RegRange range;
+  range.first = static_cast<std::uint16_t>(unit);
+  range.kills = kills;
+  ranges.push_back(range);
+}
+
+void addScalarRange(std::vector<RegRange>& ranges, unsigned first, unsigned count) {
+  RegRange range;
+  range.first = static_cast<std::uint16_t>(first);
+  range.count = static_cast<std::uint16_t>(count);
+  ranges.push_back(range);
+}
+
+void removeUnit(std::vector<RegRange>& ranges, std::vector<RegUnit>& implicit, unsigned unit) {
+  std::erase_if(ranges, [&](const RegRange& range) {
+    return range.file == RegRange::File::scalar && range.first == unit && range.count == 1;
+  });
+  std::erase(implicit, static_cast<RegUnit>(unit));
+}
+
+void readDestination(Instruction& inst) {
+  inst.tiedDest = true;
+  for (auto range : inst.writeRanges) {
+    if (range.file == RegRange::File::scalar && (range.first == sreg::scc || range.first == sreg::mode))
+      continue;
+    range.kills = false;
+    inst.readRanges.push_back(range);
+  }
+}
+
+/// s_getreg/s_setreg: LLVM knows MODE only.
+void mendHardwareRegister(Instruction& inst) {
+  const bool isMode = inst.text.find("HW_REG_MODE") != std::string::npos;
+  const unsigned unit = isMode ? sreg::mode : sreg::hwreg;
+  if (!isMode) {
+    removeUnit(inst.readRanges, inst.implicitReads, sreg::mode);
+    removeUnit(inst.writeRanges, inst.implicitWrites, sreg::mode);
+  }
+  addUnit(inst.readRanges, unit);
+  if (inst.base.starts_with("s_setreg"))
+    addUnit(inst.writeRanges, unit);
+}
+
+bool isPartialSdwa(const Instruction& inst) {
+  return inst.mods.isSdwa && inst.mods.dstUnused == SdwaUnused::preserve && inst.mods.dstSel != SdwaSel::dword;
+}
+
+} // namespace
+
+InstClass classify(std::string_view base) {
+  for (const auto& entry : prefixClasses)
+    if (base.starts_with(entry.prefix))
+      return entry.cls;
+  return unknown;
+}
+
+void mendEffects(Instruction& inst, bool gfx9OrLater) {
+  const std::string_view base = inst.base;
+  // LLVM's DS opcodes list M0, which bounds LDS accesses up to VI only; GFX9 keeps it for these (CDNA3 ISA, LDS: M0).
+  if (inst.cls == lds && gfx9OrLater && !base.starts_with("lds_")) {
+    const bool usesM0 = base.find("addtid") != std::string_view::npos || base.starts_with("ds_gws_") ||
+                        base == "ds_append" || base == "ds_consume" || base == "ds_ordered_count";
+    if (usesM0)
+      addUnit(inst.readRanges, sreg::m0);
+    else
+      removeUnit(inst.readRanges, inst.implicitReads, sreg::m0);
+  }
+  if (inst.isLdsDma())
+    addUnit(inst.readRanges, sreg::m0);
+  if (base.starts_with("s_getreg") || base.starts_with("s_setreg"))
+    mendHardwareRegister(inst);
+  if (base.starts_with("s_set_gpr_idx_") || base == "s_setvskip") {
+    addUnit(inst.readRanges, sreg::mode);
+    addUnit(inst.writeRanges, sreg::mode);
+  }
+  if (base == "s_set_gpr_idx_on" || base == "s_set_gpr_idx_idx" || base == "s_set_gpr_idx_mode") {
+    // M0[7:0], M0[15:12] or both are replaced; the rest stays.
+    addUnit(inst.readRanges, sreg::m0);
+    addUnit(inst.writeRanges, sreg::m0);
+  }
+  // LLVM gives every SOPC instruction an SCC result; these two have none.
+  if (base == "s_setvskip" || base == "s_set_gpr_idx_on")
+    removeUnit(inst.writeRanges, inst.implicitWrites, sreg::scc);
+  if (base == "s_round_mode" || base == "s_denorm_mode") {
+    addUnit(inst.readRanges, sreg::mode);
+    addUnit(inst.writeRanges, sreg::mode);
+  }
+  // The SGPR really read or written is the named one plus M0.
+  if (base.starts_with("s_movrels")) {
+    addUnit(inst.readRanges, sreg::m0);
+    addScalarRange(inst.readRanges, 0, sreg::vccHi + 1);
+  }
+  if (base.starts_with("s_movreld")) {
+    addUnit(inst.readRanges, sreg::m0);
+    for (auto& range : inst.writeRanges)
+      range.kills = false;
+    addScalarRange(inst.writeRanges, 0, sreg::vccHi + 1);
+  }
+  if (base.starts_with("v_movrel")) {
+    addUnit(inst.readRanges, sreg::m0);
+    RegRange all;
+    all.file = RegRange::File::vgpr;
+    all.count = 256;
+    if (base != "v_movreld_b32")
+      inst.readRanges.push_back(all);
+    if (base != "v_movrels_b32")
+      inst.writeRanges.push_back(all);
+  }
+  // A D16 load keeps the other half of its destination (with SRAMECC it may clear it instead: still an input to us).
+  const bool isD16Load = inst.mayLoad && base.find("_d16") != std::string_view::npos;
+  const bool writesDstHigh = inst.mods.opSelPrinted && inst.cls == valu && !inst.operands.empty() &&
+                             ((inst.mods.opSel >> (inst.operands.size() - 1)) & 1) && !base.starts_with("v_pk_");
+  if (base.starts_with("s_cmov") || base.starts_with("s_bitset") || contains(partialWriters, base) ||
+      isPartialSdwa(inst) || writesDstHigh || isD16Load)
+    readDestination(inst);
+}
+
+} // namespace asmevo::isa

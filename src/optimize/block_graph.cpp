@@ -1,0 +1,452 @@
+#include "optimize/block_graph.h"
+
+#include "program/analysis/hazards.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace asmevo::optimize {
+
+using isa::InstClass;
+using isa::Instruction;
+using isa::RegSet;
+using isa::RegUnit;
+using program::Instr;
+
+namespace {
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+constexpr std::size_t index(Counter c) { return static_cast<std::size_t>(c); }
+
+std::array<bool, counterCount> countersOf(const Instruction& inst) {
+  switch (inst.cls) {
+  case InstClass::vmem:
+  case InstClass::global:
+  case InstClass::scratch:
+    return {true, false};
+  case InstClass::lds:
+  case InstClass::smem:
+    return {false, true};
+  case InstClass::flat:
+    return {true, true};
+  default:
+    return {};
+  }
+}
+
+bool isHardFence(const Instruction& inst) {
+  return inst.cls == InstClass::unknown || inst.cls == InstClass::jump || inst.cls == InstClass::endpgm ||
+         inst.isBranch() || (inst.cls == InstClass::message) || startsWith(inst.base, "s_set_gpr_idx") ||
+         startsWith(inst.base, "s_setvskip") || startsWith(inst.base, "s_movrel") || startsWith(inst.base, "s_setreg") ||
+         startsWith(inst.base, "s_getpc") || startsWith(inst.base, "s_getreg") || startsWith(inst.base, "s_memtime") ||
+         startsWith(inst.base, "s_memrealtime");
+}
+
+/// Returns out of order within lgkmcnt: only a wait for zero says anything (facts 3.4).
+bool returnsOutOfOrder(const Instruction& inst) { return inst.cls == InstClass::smem || inst.cls == InstClass::flat; }
+
+bool isLoad(const Instruction& inst) { return inst.mayLoad; }
+
+std::uint32_t resultLatency(const Instruction& inst, const SlotLatencies& lat) {
+  switch (inst.cls) {
+  case InstClass::lds:
+    return lat.lds;
+  case InstClass::smem:
+    return lat.scalarMemory;
+  case InstClass::vmem:
+  case InstClass::global:
+  case InstClass::scratch:
+  case InstClass::flat:
+    return lat.vectorMemory;
+  case InstClass::valu: {
+    static constexpr std::string_view trans[] = {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"};
+    for (const auto t : trans)
+      if (startsWith(inst.base, t))
+        return lat.transcendental;
+    return lat.valu;
+  }
+  default:
+    return lat.salu;
+  }
+}
+
+class GraphBuilder {
+public:
+  GraphBuilder(const program::Block& source, const InFlight& entry, unsigned accum, const SlotLatencies& lat)
+      : block(source), atEntry(entry), accumOffset(accum), latencies(lat) {}
+
+  BlockGraph build() {
+    makeNodes();
+    registerEdges();
+    memoryEdges();
+    waitEdges();
+    fenceEdges();
+    finish();
+    return std::move(graph);
+  }
+
+private:
+  void makeNodes() {
+    std::array<std::int64_t, counterCount> issued{};
+    const bool scalarInFlight = anyScalarInFlight();
+    for (const Instr& instr : block.instrs) {
+      const Instruction& inst = *instr.inst;
+      if (inst.cls == InstClass::nop && instr.inst->base == "s_nop")
+        continue;
+      Node node;
+      node.instr = instr;
+      if (inst.cls == InstClass::waitcnt) {
+        if (inst.base != "s_waitcnt") {
+          node.kind = NodeKind::fence;
+          graph.nodes.push_back(node);
+          continue;
+        }
+        const isa::WaitCount count = inst.waitCount();
+        node.kind = NodeKind::wait;
+        if (count.vm < 63)
+          addWait(node, Counter::vm, count.vm, issued, false);
+        if (count.lgkm < 15)
+          addWait(node, Counter::lgkm, count.lgkm, issued, scalarInFlight);
+        continue;
+      }
+      node.counts = countersOf(inst);
+      if (node.counts[0] || node.counts[1])
+        node.kind = NodeKind::memory;
+      if (isHardFence(inst))
+        node.kind = NodeKind::fence;
+      else if (inst.cls == InstClass::barrier)
+        node.kind = NodeKind::memoryFence;
+      for (std::size_t c = 0; c < counterCount; ++c)
+        issued[c] += node.counts[c];
+      graph.nodes.push_back(node);
+    }
+  }
+
+  void addWait(Node node, Counter counter, std::uint8_t count, const std::array<std::int64_t, counterCount>& issued,
+               bool fixed) {
+    node.counter = counter;
+    node.count = count;
+    node.completes = issued[index(counter)] - count;
+    node.fixedCount = fixed;
+    graph.nodes.push_back(node);
+  }
+
+  /// Scalar or flat operations of this block, or possibly of earlier ones, share lgkmcnt.
+  bool anyScalarInFlight() const {
+    if (std::ranges::any_of(block.instrs, [](const Instr& i) { return returnsOutOfOrder(*i.inst); }))
+      return true;
+    bool scalar = false;
+    atEntry.destinations[index(Counter::lgkm)].forEach([&](RegUnit u) { scalar |= u < isa::vgprBase; });
+    return scalar;
+  }
+
+  void edge(std::uint32_t from, std::uint32_t to, std::uint32_t latency) { graph.edges.push_back({from, to, latency}); }
+
+  void registerEdges() {
+    std::map<RegUnit, std::uint32_t> lastWriter;
+    std::map<RegUnit, std::vector<std::uint32_t>> readersSince;
+    for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      if (node.kind == NodeKind::wait)
+        continue;
+      const Instruction& inst = *node.instr.inst;
+      std::map<std::uint32_t, std::uint32_t> before; // node -> latency
+      const auto after = [&](std::uint32_t from, std::uint32_t latency) {
+        auto& slot = before[from];
+        slot = std::max(slot, latency);
+      };
+      inst.reads(accumOffset).forEach([&](RegUnit u) {
+        if (const auto w = lastWriter.find(u); w != lastWriter.end())
+          after(w->second, dependenceLatency(graph.nodes[w->second], node));
+      });
+      const RegSet writes = inst.writes(accumOffset);
+      writes.forEach([&](RegUnit u) {
+        if (const auto w = lastWriter.find(u); w != lastWriter.end())
+          after(w->second, std::max(1u, stateGap(graph.nodes[w->second], node)));
+        for (const std::uint32_t r : readersSince[u])
+          if (r != n)
+            after(r, std::max(1u, stateGap(graph.nodes[r], node)));
+      });
+      for (const auto& [from, latency] : before)
+        edge(from, n, latency);
+      inst.reads(accumOffset).forEach([&](RegUnit u) { readersSince[u].push_back(n); });
+      writes.forEach([&](RegUnit u) {
+        lastWriter[u] = n;
+        readersSince[u].clear();
+      });
+    }
+  }
+
+  /// Slots the hazard tables ask for: wait states + 1.
+  std::uint32_t stateGap(const Node& producer, const Node& consumer) const {
+    return static_cast<std::uint32_t>(
+               program::requiredWaitStates(*producer.instr.inst, *consumer.instr.inst, accumOffset)) +
+           1;
+  }
+
+  std::uint32_t dependenceLatency(const Node& producer, const Node& consumer) const {
+    // A load's data is guarded by its wait node; the direct edge only keeps the order.
+    if (producer.kind == NodeKind::memory)
+      return 1;
+    std::uint32_t latency = resultLatency(*producer.instr.inst, latencies);
+    const bool addressUse = consumer.kind == NodeKind::memory && producer.instr.inst->cls == InstClass::valu;
+    if (addressUse)
+      latency = std::max(latency, 3u); // LDS or VMEM issues 12 clk after the VALU at the earliest (facts: traces)
+    return std::max(latency, stateGap(producer, consumer));
+  }
+
+  void memoryEdges() {
+    std::array<std::optional<std::uint32_t>, counterCount> last;
+    std::vector<std::uint32_t> seen;
+    for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      if (node.kind != NodeKind::memory)
+        continue;
+      for (std::size_t c = 0; c < counterCount; ++c)
+        if (node.counts[c]) {
+          if (last[c])
+            edge(*last[c], n, 1);
+          last[c] = n;
+        }
+      for (const std::uint32_t m : seen)
+        if (mayConflict(*graph.nodes[m].instr.inst, *node.instr.inst))
+          edge(m, n, 1);
+      seen.push_back(n);
+    }
+  }
+
+  /// Memory operations of different counters whose order matters: a store or LDS-writing DMA against anything that may
+  /// touch the same space.
+  static bool mayConflict(const Instruction& x, const Instruction& y) {
+    const auto touchesLds = [](const Instruction& i) {
+      return i.cls == InstClass::lds || i.cls == InstClass::flat || i.mods.lds;
+    };
+    const auto touchesGlobal = [](const Instruction& i) { return i.cls != InstClass::lds; };
+    const auto writesLds = [&](const Instruction& i) { return i.mods.lds || (touchesLds(i) && i.mayStore); };
+    const auto writesGlobal = [&](const Instruction& i) { return touchesGlobal(i) && i.mayStore && !i.mods.lds; };
+    return (touchesLds(x) && touchesLds(y) && (writesLds(x) || writesLds(y))) ||
+           (touchesGlobal(x) && touchesGlobal(y) && (writesGlobal(x) || writesGlobal(y)));
+  }
+
+  void waitEdges() {
+    for (std::size_t c = 0; c < counterCount; ++c)
+      waitEdges(static_cast<Counter>(c));
+  }
+
+  void waitEdges(Counter counter) {
+    std::vector<std::uint32_t> operations, waits;
+    std::map<RegUnit, std::int64_t> producer; // unit -> number of the operation that will write it
+    for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      if (node.kind == NodeKind::wait) {
+        if (node.counter != counter)
+          continue;
+        if (node.completes > 0 && !operations.empty())
+          edge(operations[static_cast<std::size_t>(node.completes) - 1], n,
+               resultLatency(*graph.nodes[operations[static_cast<std::size_t>(node.completes) - 1]].instr.inst, latencies));
+        if (node.fixedCount && !operations.empty())
+          edge(operations.back(), n, 1);
+        if (!waits.empty())
+          edge(waits.back(), n, 1);
+        waits.push_back(n);
+        continue;
+      }
+      const Instruction& inst = *node.instr.inst;
+      RegSet touched = inst.reads(accumOffset) | inst.writes(accumOffset);
+      afterCoveringWaits(n, touched, producer, waits, counter);
+      if (node.kind == NodeKind::memory && !waits.empty() && waitsOnOrder(counter, inst))
+        edge(waits.back(), n, 1);
+      if (node.kind == NodeKind::memory && node.counts[index(counter)]) {
+        if (!waits.empty() && graph.nodes[waits.back()].fixedCount)
+          edge(waits.back(), n, 1);
+        if (isLoad(inst))
+          inst.writes(accumOffset).forEach([&](RegUnit u) {
+            producer[u] = static_cast<std::int64_t>(operations.size());
+          });
+        operations.push_back(n);
+      } else
+        inst.writes(accumOffset).forEach([&](RegUnit u) { producer.erase(u); });
+    }
+  }
+
+  /// A wait may stand where it does to order memory, not registers: what publishes (stores, atomics, cache operations)
+  /// stays behind the vmcnt waits before it, and so do LDS accesses where DMA fills LDS.
+  bool waitsOnOrder(Counter counter, const Instruction& inst) const {
+    if (counter != Counter::vm)
+      return false;
+    if (inst.cls == InstClass::lds)
+      return atEntry.ldsDma;
+    return inst.mayStore || !inst.mayLoad;
+  }
+
+  /// Node n touches registers that operations of this counter write: it stays behind the waits that complete them.
+  void afterCoveringWaits(std::uint32_t n, const RegSet& touched, const std::map<RegUnit, std::int64_t>& producer,
+                          const std::vector<std::uint32_t>& waits, Counter counter) {
+    std::int64_t latest = -1;
+    for (const auto& [unit, operation] : producer)
+      if (touched.test(unit))
+        latest = std::max(latest, operation);
+    const bool entry = touched.intersects(atEntry.destinations[index(counter)]);
+    if (latest < 0 && !entry)
+      return;
+    for (const std::uint32_t w : waits) {
+      edge(w, n, 1);
+      // Waits are a chain; this one covers everything that matters here, later ones cannot.
+      if (graph.nodes[w].completes > latest && graph.nodes[w].completes >= 0)
+        break;
+    }
+  }
+
+  void fenceEdges() {
+    std::optional<std::uint32_t> lastFence, lastMemoryFence;
+    std::vector<std::uint32_t> sinceFence, memorySince;
+    for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      const bool memoryLike = node.kind == NodeKind::memory || node.kind == NodeKind::wait;
+      if (lastFence)
+        edge(*lastFence, n, 1);
+      if (node.kind == NodeKind::fence) {
+        for (const std::uint32_t m : sinceFence)
+          edge(m, n, 1);
+        sinceFence.clear();
+        lastFence = n;
+        continue;
+      }
+      sinceFence.push_back(n);
+      if (node.kind == NodeKind::memoryFence) {
+        for (const std::uint32_t m : memorySince)
+          edge(m, n, 1);
+        memorySince.clear();
+        if (lastMemoryFence)
+          edge(*lastMemoryFence, n, 1);
+        lastMemoryFence = n;
+      } else if (memoryLike) {
+        if (lastMemoryFence)
+          edge(*lastMemoryFence, n, 1);
+        memorySince.push_back(n);
+      }
+    }
+  }
+
+  void finish() {
+    graph.successors.resize(graph.nodes.size());
+    graph.predecessors.resize(graph.nodes.size());
+    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+      graph.successors[graph.edges[e].from].push_back(e);
+      graph.predecessors[graph.edges[e].to].push_back(e);
+    }
+  }
+
+  const program::Block& block;
+  const InFlight& atEntry;
+  unsigned accumOffset;
+  const SlotLatencies& latencies;
+  BlockGraph graph;
+};
+
+} // namespace
+
+InFlight inFlightOf(const program::Program& program, const program::Function& function, unsigned accumOffset) {
+  InFlight result;
+  for (const program::BlockId id : function.blocks)
+    for (const Instr& instr : program.blocks[id].instrs) {
+      const auto counts = countersOf(*instr.inst);
+      for (std::size_t c = 0; c < counterCount; ++c)
+        if (counts[c] && isLoad(*instr.inst))
+          result.destinations[c] |= instr.inst->writes(accumOffset);
+      result.ldsDma |= instr.inst->mods.lds;
+    }
+  return result;
+}
+
+BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
+                           const SlotLatencies& latencies) {
+  return GraphBuilder(block, atEntry, accumOffset, latencies).build();
+}
+
+namespace {
+
+/// Collects adjacent waits into one s_waitcnt and puts s_nops where an order leaves too few wait states.
+class BlockWriter {
+public:
+  BlockWriter(unsigned accum, isa::Codec& usedCodec) : accumOffset(accum), codec(usedCodec) {}
+
+  Status add(const Node& node) {
+    if (node.kind == NodeKind::wait) {
+      const std::int64_t outstanding = issued[index(node.counter)] - node.completes;
+      const std::int64_t count = node.fixedCount ? node.count : outstanding;
+      auto& pending = node.counter == Counter::vm ? wait.vm : wait.lgkm;
+      pending = static_cast<std::uint8_t>(std::min<std::int64_t>(pending, std::max<std::int64_t>(count, 0)));
+      return {};
+    }
+    ASMEVO_CHECK(flushWait());
+    ASMEVO_CHECK(separate(*node.instr.inst));
+    for (std::size_t c = 0; c < counterCount; ++c)
+      issued[c] += node.counts[c];
+    result.push_back(node.instr);
+    return {};
+  }
+
+  Result<std::vector<Instr>> finish() {
+    ASMEVO_CHECK(flushWait());
+    return std::move(result);
+  }
+
+private:
+  Status append(const std::string& text) {
+    auto inst = codec.assemble(text);
+    if (!inst)
+      return std::move(inst).error();
+    Instr instr;
+    instr.inst = codec.complete(*inst);
+    result.push_back(instr);
+    return {};
+  }
+
+  Status flushWait() {
+    if (wait == isa::WaitCount{})
+      return {};
+    std::string text = "s_waitcnt";
+    if (wait.vm < 63)
+      text += fmt::format(" vmcnt({})", wait.vm);
+    if (wait.lgkm < 15)
+      text += fmt::format(" lgkmcnt({})", wait.lgkm);
+    wait = {};
+    return append(text);
+  }
+
+  /// Enough wait states between `next` and everything before it in this block.
+  Status separate(const Instruction& next) {
+    int missing = 0;
+    int states = 0;
+    for (auto it = result.rbegin(); it != result.rend() && states < 20; ++it) {
+      const int required = static_cast<int>(program::requiredWaitStates(*it->inst, next, accumOffset));
+      missing = std::max(missing, required - states);
+      states += it->inst->cls == InstClass::nop ? static_cast<int>(it->inst->simm16 & 15) + 1 : 1;
+    }
+    for (; missing > 0; missing -= 8)
+      ASMEVO_CHECK(append(fmt::format("s_nop {}", std::min(missing, 8) - 1)));
+    return {};
+  }
+
+  unsigned accumOffset;
+  isa::Codec& codec;
+  std::array<std::int64_t, counterCount> issued{};
+  isa::WaitCount wait;
+  std::vector<Instr> result;
+};
+
+} // namespace
+
+Result<std::vector<Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
+                                     unsigned accumOffset, isa::Codec& codec) {
+  BlockWriter writer(accumOffset, codec);
+  for (const std::uint32_t n : order)
+    ASMEVO_CHECK(writer.add(graph.nodes[n]));
+  return writer.finish();
+}
+
+} // namespace asmevo::optimize

@@ -1,0 +1,205 @@
+#include "program/layout.h"
+#include "program/pc_reference.h"
+#include "program/program.h"
+
+#include <llvm/BinaryFormat/ELF.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace asmevo::program {
+
+namespace {
+
+constexpr std::uint32_t sNop0 = 0xbf800000; ///< s_nop 0 on every GCN and RDNA target
+
+/// Carries one program through layout, address planning and emission.
+class Rebuild {
+public:
+  Rebuild(const object::CodeObject& object, const Program& original, isa::Codec& codec, Policy policy)
+      : object(object), program(original), codec(codec), policy(policy) {}
+
+  Result<Bytes> run() {
+    ASMEVO_CHECK(checkCounters());
+    for (;;) {
+      Layout layout(object, program, codec, policy);
+      ASMEVO_CHECK(layout.place());
+      if (layout.movesAnything() && !program.pinned.empty())
+        return refused("{}: code has to stay where it is: {}", object.name(), program.pinned);
+      ASMEVO_TRY(object::Rewrite rewrite, resourceEdits());
+      for (const auto& [section, size] : layout.sectionSizes())
+        rewrite.code.push_back({section, Bytes(size)});
+      rewrite.moved = [&layout, this](std::uint64_t old) {
+        return policy == Policy::inPlace ? old : layout.moved(old);
+      };
+      bool widened = false;
+      if (staysInPlace(layout)) {
+        ASMEVO_CHECK(emit(layout, object::AddressPlan(), rewrite, widened));
+        return spliced(rewrite);
+      }
+      ASMEVO_TRY(const object::AddressPlan plan, object::planAddresses(object, rewrite));
+      ASMEVO_CHECK(emit(layout, plan, rewrite, widened));
+      if (!widened)
+        return object::rewriteObject(object, rewrite);
+    }
+  }
+
+private:
+  const object::CodeObject& object;
+  Program program;
+  isa::Codec& codec;
+  Policy policy;
+
+  Status checkCounters() const {
+    for (const Block& block : program.blocks)
+      for (const Instr& instr : block.instrs)
+        if (!instr.inst)
+          return usageError("a block holds an empty instruction");
+    return {};
+  }
+
+  /// Containers that cannot be rewritten still take code of the same size at the same place.
+  bool staysInPlace(const Layout& layout) const {
+    const bool fixed = object.elfType() == llvm::ELF::ET_REL ||
+                       object.abiVersion() == llvm::ELF::ELFABIVERSION_AMDGPU_HSA_V2;
+    return fixed && !layout.movesAnything() && program.resources.empty();
+  }
+
+  Bytes spliced(const object::Rewrite& rewrite) const {
+    Bytes out(object.bytes().begin(), object.bytes().end());
+    for (const object::SectionEdit& edit : rewrite.code)
+      put(out, object.sections()[edit.section].offset, edit.contents);
+    return out;
+  }
+
+  Result<object::Rewrite> resourceEdits() const {
+    object::Rewrite rewrite;
+    for (const auto& [index, edit] : program.resources) {
+      if (index >= object.kernels().size())
+        return usageError("a resource edit names kernel {} of {}", index, object.kernels().size());
+      object::KernelDescriptor descriptor = object.kernels()[index].descriptor;
+      const object::Target& target = object.target();
+      if (edit.vgprs || edit.accumOffset) {
+        const unsigned total = edit.vgprs.value_or(descriptor.allocatedVgprs(target));
+        const unsigned accum = edit.accumOffset.value_or(descriptor.accumOffset(target));
+        descriptor.setVgprs(target, total, accum);
+        rewrite.metadata.push_back({index, ".vgpr_count", total});
+        if (target.hasUnifiedRegisterFile())
+          rewrite.metadata.push_back({index, ".agpr_count", total > accum ? total - accum : 0});
+      }
+      if (edit.ldsBytes) {
+        descriptor.setGroupSegmentSize(*edit.ldsBytes);
+        rewrite.metadata.push_back({index, ".group_segment_fixed_size", *edit.ldsBytes});
+      }
+      rewrite.descriptors.emplace_back(index, descriptor);
+    }
+    return rewrite;
+  }
+
+  static void put(Bytes& contents, std::uint64_t at, std::span<const std::uint8_t> bytes) {
+    std::ranges::copy(bytes, contents.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+
+  /// How far the section of a code address is moved as a whole.
+  std::uint64_t shiftOf(const Layout& layout, const object::AddressPlan& plan, std::size_t section) const {
+    const std::uint64_t start = object.sections()[section].address;
+    return plan.map(start) - (policy == Policy::inPlace ? start : layout.moved(start));
+  }
+
+  Status emit(const Layout& layout, const object::AddressPlan& plan, object::Rewrite& rewrite, bool& widened) {
+    std::map<std::size_t, Bytes*> contents;
+    std::map<std::size_t, std::uint64_t> shifts;
+    for (object::SectionEdit& edit : rewrite.code) {
+      contents[edit.section] = &edit.contents;
+      shifts[edit.section] = shiftOf(layout, plan, edit.section);
+    }
+    struct Wide {
+      Instr* instr;
+      std::vector<std::uint8_t> bytes;
+    };
+    std::vector<Wide> wide;
+    Status status;
+    const auto visit = [&](const Block& block, Instr& instr, std::uint64_t address) {
+      if (!status)
+        return;
+      Bytes& out = *contents[block.section];
+      const std::uint64_t at = address - object.sections()[block.section].address;
+      isa::InstRef inst = instr.inst;
+      if (instr.target && inst->branchOffset) {
+        const std::uint64_t target = layout.blockAddress(*instr.target);
+        const auto offset = static_cast<std::int64_t>(target - (address + inst->size)) / 4;
+        if (offset != *inst->branchOffset) {
+          auto moved = codec.withBranchOffset(inst, static_cast<std::int32_t>(offset));
+          if (!moved) {
+            status = moved.error();
+            return;
+          }
+          inst = *moved;
+        }
+      }
+      if (!instr.pcRef) {
+        put(out, at, inst->bytes());
+        return;
+      }
+      auto bytes = referenceBytes(layout, plan, instr, shifts[block.section]);
+      if (!bytes)
+        status = bytes.error();
+      else if (bytes->size() != inst->size)
+        wide.push_back({&instr, *std::move(bytes)});
+      else
+        put(out, at, *bytes);
+    };
+    const auto pad = [&](std::size_t section, std::uint64_t address, std::uint64_t bytes) {
+      const std::uint64_t at = address - object.sections()[section].address;
+      for (std::uint64_t i = 0; i + 4 <= bytes; i += 4)
+        std::memcpy(contents[section]->data() + at + i, &sNop0, sizeof sNop0);
+    };
+    layout.walk(visit, pad);
+    if (!status)
+      return status;
+    // An inline constant that cannot hold the new distance becomes a literal; then everything is laid out again.
+    for (const Wide& each : wide) {
+      if (policy == Policy::inPlace)
+        return refused("the reference at 0x{:x} needs a literal, which does not fit an in-place patch",
+                       each.instr->address);
+      each.instr->inst = codec.decode(each.bytes);
+      widened = true;
+    }
+    return {};
+  }
+
+  /// New bytes of one half of a pc-relative address.
+  Result<std::vector<std::uint8_t>> referenceBytes(const Layout& layout, const object::AddressPlan& plan,
+                                                   const Instr& instr, std::uint64_t shift) const {
+    const PcReference& reference = *instr.pcRef;
+    const auto anchor = layout.anchor(reference.getpcId);
+    if (!anchor)
+      return refused("the pc-relative reference at 0x{:x} needs exactly one s_getpc_b64 that it counts from",
+                     instr.address);
+    const auto constant = sop2Constant(*instr.inst);
+    if (!constant)
+      return refused("the pc-relative reference at 0x{:x} is no longer an addition of a constant: {}", instr.address,
+                     instr.inst->text);
+    const std::uint64_t from = *anchor + shift;
+    const std::uint64_t to = plan.map(reference.target);
+    const std::uint64_t distance = reference.negated ? from - to : to - from;
+    const auto value = static_cast<std::uint32_t>(reference.high ? distance >> 32 : distance);
+    if (value == constant->value) {
+      const auto bytes = instr.inst->bytes();
+      return std::vector<std::uint8_t>(bytes.begin(), bytes.end());
+    }
+    return withSop2Literal(*instr.inst, *constant, value);
+  }
+};
+
+} // namespace
+
+Result<Bytes> rebuild(const object::CodeObject& object, const Program& program, isa::Codec& codec) {
+  return Rebuild(object, program, codec, Policy::relayout).run();
+}
+
+Result<Bytes> patchInPlace(const object::CodeObject& object, const Program& program, isa::Codec& codec) {
+  return Rebuild(object, program, codec, Policy::inPlace).run();
+}
+
+} // namespace asmevo::program

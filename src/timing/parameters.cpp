@@ -1,0 +1,93 @@
+#include "timing/parameters.h"
+
+namespace asmevo::timing {
+namespace {
+
+constexpr double anyClk = 1e6;
+
+using P = Parameters;
+constexpr ParameterKey keys[] = {
+    {"xcds", &P::xcds, 1, 64},
+    {"cusPerXcd", &P::cusPerXcd, 1, 1024},
+    {"shaderEnginesPerXcd", &P::shaderEnginesPerXcd, 1, 64},
+    {"simdsPerCu", &P::simdsPerCu, 4, 4},
+    {"maxWavesPerSimd", &P::maxWavesPerSimd, 1, 16},
+    {"lds.bytes", &P::chipLdsBytes, 1024, 1 << 20},
+    {"clock.peakMhz", &P::peakMhz, 1, 1e5},
+    {"clock.mfmaLimitMhz", &P::mfmaLimitMhz, 1, 1e5},
+    {"launch.floorMicroseconds", &P::launchFloorMicroseconds, 0, 1e6},
+    {"dispatch.clkPerWorkgroup", &P::dispatchClkPerWorkgroup, 0, anyClk},
+    {"dispatch.clkPerWave", &P::dispatchClkPerWave, 0, anyClk},
+    {"dispatch.replacement", &P::dispatchReplacement, 0, anyClk},
+    {"wave.start", &P::waveStart, 0, anyClk},
+    {"wave.end", &P::waveEnd, 0, anyClk},
+    {"issue.slot", &P::slot, 4, 4},
+    {"valu.issue", &P::valuIssue, 4, anyClk},
+    {"valu.transIssue", &P::valuTransIssue, 4, anyClk},
+    {"valu.transF64Issue", &P::valuTransF64Issue, 4, anyClk},
+    {"valu.dualIssue", &P::valuDualIssue, 0, 1},
+    {"valu.toMemory", &P::valuToMemory, 0, anyClk},
+    {"valu.sgprToScalar", &P::valuSgprToScalar, 0, anyClk},
+    {"valu.vccToBranch", &P::valuVccToBranch, 0, anyClk},
+    {"salu.toVmem", &P::saluToVmem, 0, anyClk},
+    {"salu.toBranch", &P::saluToBranch, 0, anyClk},
+    {"branch.taken", &P::branchTaken, 4, anyClk},
+    {"branch.straddle", &P::branchStraddle, 0, anyClk},
+    {"mfma.passClk", &P::mfmaPassClk, 1, anyClk},
+    {"mfma.valuDelayClk", &P::mfmaValuDelayClk, 0, anyClk},
+    {"mfma.packedExtraPasses", &P::mfmaPackedExtraPasses, 0, anyClk},
+    {"mfma.resultExtraPasses", &P::mfmaResultExtraPasses, 0, anyClk},
+    {"mfma.nonXdlResultExtraPasses", &P::mfmaNonXdlResultExtraPasses, 0, anyClk},
+    {"mfma.srcCExtraPasses", &P::mfmaSrcCExtraPasses, 0, anyClk},
+    {"barrier.release", &P::barrierRelease, 0, anyClk},
+    {"sleep.clkPerUnit", &P::sleepClkPerUnit, 0, anyClk},
+    {"lds.banks", &P::ldsBanks, 32, 32},
+    {"lds.latency", &P::ldsLatency, 0, anyClk},
+    {"lds.writeExtra", &P::ldsWriteExtra, 0, anyClk},
+    {"lds.portBytesPerClk", &P::ldsPortBytesPerClk, 1, 4096},
+    {"lds.addressClk", &P::ldsAddressClk, 0, anyClk},
+    {"lds.queue", &P::ldsQueue, 1, 1024},
+    {"smem.cacheBytes", &P::smemCacheBytes, 1024, 1 << 24},
+    {"smem.lineBytes", &P::smemLineBytes, 64, 64},
+    {"smem.hit", &P::smemHit, 0, anyClk},
+    {"smem.l2", &P::smemL2, 0, anyClk},
+    {"smem.memory", &P::smemMemory, 0, anyClk},
+    {"smem.mall", &P::smemMall, 0, anyClk},
+    {"l1.bytes", &P::l1Bytes, 1024, 1 << 24},
+    {"l1.lineBytes", &P::l1LineBytes, 128, 128},
+    {"l1.sets", &P::l1Sets, 1, 4096},
+    {"l1.latency", &P::l1Latency, 0, anyClk},
+    {"l1.clkPerSector", &P::l1ClkPerSector, 0, anyClk},
+    {"vmem.addressClk", &P::vmemAddressClk, 1, anyClk},
+    {"vmem.queue", &P::vmemQueue, 1, 1024},
+    {"vmem.inflightBytes", &P::vmemInflightBytes, 4096, 1 << 24},
+    {"vmem.counterMax", &P::vmemCounterMax, 1, 63},
+    {"lgkm.counterMax", &P::lgkmCounterMax, 1, 63},
+    {"vmem.storeAck", &P::vmemStoreAck, 0, anyClk},
+    {"atomic.extra", &P::atomicExtra, 0, anyClk},
+    {"atomic.clkPerSector", &P::atomicClkPerSector, 0, anyClk},
+    {"l2.bytes", &P::l2Bytes, 1 << 16, 1 << 30},
+    {"l2.ways", &P::l2Ways, 1, 64},
+    {"l2.latency", &P::l2Latency, 0, anyClk},
+    {"l2.bytesPerClkPerXcd", &P::l2BytesPerClkPerXcd, 1, 1e6},
+    {"l2.bytesPerClkPerCu", &P::l2BytesPerClkPerCu, 1, 1e6},
+    {"fabric.bytesPerClkPerXcd", &P::fabricBytesPerClkPerXcd, 1, 1e6},
+    {"mall.bytes", &P::mallBytes, 0, 1e12},
+    {"mall.latency", &P::mallLatency, 0, anyClk},
+    {"mall.warm", &P::mallWarm, 0, 1},
+    {"hbm.latency", &P::hbmLatency, 0, anyClk},
+    {"hbm.bytesPerSecond", &P::hbmBytesPerSecond, 1e9, 1e15},
+};
+
+} // namespace
+
+std::span<const ParameterKey> parameterKeys() { return keys; }
+
+Parameters Parameters::of(const Chip& chip) {
+  Parameters result;
+  for (const ParameterKey& k : keys)
+    result.*k.field = chip.parameter(k.key);
+  return result;
+}
+
+} // namespace asmevo::timing

@@ -1,0 +1,47 @@
+/// The chip file's numbers as typed fields: one table names them, so that a key read by the model cannot be missing.
+#pragma once
+
+#include "timing/timing.h"
+
+#include <span>
+#include <string_view>
+
+namespace asmevo::timing {
+
+/// Unit clk unless the name says otherwise; meanings and sources: chips/README.md and the chip files.
+struct Parameters {
+  double xcds = 0, cusPerXcd = 0, shaderEnginesPerXcd = 0, simdsPerCu = 0, maxWavesPerSimd = 0, chipLdsBytes = 0;
+  double peakMhz = 0, mfmaLimitMhz = 0, launchFloorMicroseconds = 0;
+  double dispatchClkPerWorkgroup = 0, dispatchClkPerWave = 0, dispatchReplacement = 0;
+  double waveStart = 0, waveEnd = 0;
+  double slot = 0;
+  double valuIssue = 0, valuTransIssue = 0, valuTransF64Issue = 0, valuDualIssue = 0, valuToMemory = 0,
+         valuSgprToScalar = 0, valuVccToBranch = 0;
+  double saluToVmem = 0, saluToBranch = 0;
+  double branchTaken = 0, branchStraddle = 0;
+  double mfmaPassClk = 0, mfmaValuDelayClk = 0, mfmaPackedExtraPasses = 0, mfmaResultExtraPasses = 0,
+         mfmaNonXdlResultExtraPasses = 0, mfmaSrcCExtraPasses = 0;
+  double barrierRelease = 0, sleepClkPerUnit = 0;
+  double ldsBanks = 0, ldsLatency = 0, ldsWriteExtra = 0, ldsPortBytesPerClk = 0, ldsAddressClk = 0, ldsQueue = 0;
+  double smemCacheBytes = 0, smemLineBytes = 0, smemHit = 0, smemL2 = 0, smemMemory = 0, smemMall = 0;
+  double l1Bytes = 0, l1LineBytes = 0, l1Sets = 0, l1Latency = 0, l1ClkPerSector = 0;
+  double vmemAddressClk = 0, vmemQueue = 0, vmemInflightBytes = 0, vmemCounterMax = 0, lgkmCounterMax = 0,
+         vmemStoreAck = 0;
+  double atomicExtra = 0, atomicClkPerSector = 0;
+  double l2Bytes = 0, l2Ways = 0, l2Latency = 0, l2BytesPerClkPerXcd = 0, l2BytesPerClkPerCu = 0;
+  double fabricBytesPerClkPerXcd = 0;
+  double mallBytes = 0, mallLatency = 0, mallWarm = 0;
+  double hbmLatency = 0, hbmBytesPerSecond = 0;
+
+  static Parameters of(const Chip& chip);
+};
+
+/// A key of the chip file, the field it fills and the values that make sense (the model divides by some of them).
+struct ParameterKey {
+  std::string_view key;
+  double Parameters::* field;
+  double least, most;
+};
+std::span<const ParameterKey> parameterKeys();
+
+} // namespace asmevo::timing

@@ -1,0 +1,18 @@
+/// Forward dataflow of scalar facts: "this SGPR still holds what that instruction computed, from registers that have not
+/// changed since". They are what lets the proof follow values across blocks (hoisted or removed recomputations).
+#pragma once
+
+#include "program/program.h"
+
+#include <map>
+#include <vector>
+
+namespace asmevo::verify {
+
+/// Per block, by block id: for each SGPR unit the pure scalar instruction whose result it holds at the block's entry.
+using FactMap = std::map<isa::RegUnit, const program::Instr*>;
+
+std::vector<FactMap> availableFacts(const program::Program& program, const program::Function& function,
+                                    unsigned accumOffset);
+
+} // namespace asmevo::verify

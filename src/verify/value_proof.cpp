@@ -1,0 +1,334 @@
+#include "verify/value_proof.h"
+
+#include "isa/codec.h"
+#include "program/analysis/liveness.h"
+#include "program/program.h"
+#include "verify/available_facts.h"
+#include "verify/value_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <optional>
+#include <set>
+
+namespace asmevo::verify {
+
+using isa::InstClass;
+using isa::RegUnit;
+using program::Block;
+using program::BlockId;
+using program::Function;
+using program::Instr;
+using program::Program;
+
+namespace {
+
+/// One object's side of the proof.
+struct Side {
+  const object::CodeObject* object = nullptr;
+  std::unique_ptr<isa::Codec> codec;
+  std::optional<Program> program;
+  const Function* function = nullptr;
+  const object::Kernel* kernel = nullptr;
+  unsigned accumOffset = 0;
+  std::vector<FactMap> facts;
+};
+
+Result<Side> openSide(const object::CodeObject& object, const std::string& kernelName) {
+  Side side;
+  side.object = &object;
+  ASMEVO_TRY(side.kernel, object.findKernel(kernelName));
+  ASMEVO_TRY(side.codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(side.program, Program::recover(object, *side.codec));
+  const auto index = static_cast<std::size_t>(side.kernel - object.kernels().data());
+  side.function = side.program->functionOf(index);
+  if (!side.function)
+    return badInput("{}: the entry of kernel {} is outside every code section", object.name(), side.kernel->name);
+  side.accumOffset = side.kernel->descriptor.accumOffset(object.target());
+  for (auto& block : side.program->blocks)
+    for (auto& instr : block.instrs)
+      instr.inst = side.codec->complete(instr.inst);
+  side.facts = availableFacts(*side.program, *side.function, side.accumOffset);
+  return side;
+}
+
+/// What a layout-dependent literal stands for: the same text on both sides when it is the same place.
+std::string literalKey(const Side& side, const Instr& instr) {
+  if (!instr.pcRef)
+    return {};
+  const auto& sections = side.object->sections();
+  for (std::size_t i = 0; i < sections.size(); ++i)
+    if (sections[i].contains(instr.pcRef->target) && !sections[i].isCode())
+      return fmt::format("pc{}:{}+{:#x}", instr.pcRef->high ? "hi" : "lo", sections[i].name,
+                         instr.pcRef->target - sections[i].address);
+  return fmt::format("pc{}:{:#x}", instr.pcRef->high ? "hi" : "lo", instr.pcRef->target);
+}
+
+bool isWaitLike(const Instr& instr) {
+  return instr.inst->cls == InstClass::waitcnt || instr.inst->cls == InstClass::nop;
+}
+
+/// Equal instruction lists but for branch offsets and pc-relative literals: executing both from equal state gives equal
+/// state without looking inside.
+bool sameText(const Side& a, const Block& x, const Side& b, const Block& y) {
+  std::size_t i = 0, j = 0;
+  const auto skip = [](const Block& block, std::size_t& at) {
+    while (at < block.instrs.size() && isWaitLike(block.instrs[at]))
+      ++at;
+  };
+  for (;; ++i, ++j) {
+    skip(x, i);
+    skip(y, j);
+    if (i == x.instrs.size() || j == y.instrs.size())
+      return i == x.instrs.size() && j == y.instrs.size();
+    const Instr& p = x.instrs[i];
+    const Instr& q = y.instrs[j];
+    const auto bytesEqual = [&] { return std::ranges::equal(p.inst->bytes(), q.inst->bytes()); };
+    if (p.inst->isBranch() ? p.inst->opcode != q.inst->opcode
+        : p.pcRef          ? p.inst->opcode != q.inst->opcode || literalKey(a, p) != literalKey(b, q)
+                           : !bytesEqual())
+      return false;
+  }
+}
+
+/// Where a block goes: the terminating branch (if it is a real choice) and its targets.
+struct Exit {
+  const Instr* branch = nullptr; ///< conditional branch
+  std::optional<BlockId> taken, fallThrough;
+  bool ends = false;             ///< s_endpgm or a register jump
+};
+
+Exit exitOf(const Program& program, BlockId id) {
+  const Block& block = program.blocks[id];
+  Exit exit;
+  const bool hasNext = id + 1 < program.blocks.size() && program.blocks[id + 1].section == block.section;
+  const std::optional<BlockId> next = hasNext ? std::optional<BlockId>(id + 1) : std::nullopt;
+  if (block.instrs.empty()) {
+    exit.fallThrough = next;
+    return exit;
+  }
+  const Instr& last = block.instrs.back();
+  if (last.inst->isBranch()) {
+    if (!last.inst->isConditional)
+      exit.fallThrough = last.target;
+    else if (last.target == next)
+      exit.fallThrough = next;
+    else {
+      exit.branch = &last;
+      exit.taken = last.target;
+      exit.fallThrough = next;
+    }
+    return exit;
+  }
+  if (last.inst->cls == InstClass::endpgm || (last.inst->cls == InstClass::jump && last.inst->isTerminator))
+    exit.ends = true;
+  else
+    exit.fallThrough = next;
+  return exit;
+}
+
+/// Skips blocks that only jump on (branch islands, empty blocks), so that relayout does not change the shape.
+std::optional<BlockId> resolve(const Program& program, std::optional<BlockId> id) {
+  for (std::size_t steps = 0; id && steps < program.blocks.size(); ++steps) {
+    const Block& block = program.blocks[*id];
+    const bool onlyBranch = block.instrs.size() == 1 && block.instrs[0].inst->isBranch() &&
+                            !block.instrs[0].inst->isConditional && block.instrs[0].target;
+    if (block.opaque || !(block.instrs.empty() || onlyBranch))
+      return id;
+    id = exitOf(program, *id).fallThrough;
+  }
+  return id;
+}
+
+class Proof {
+public:
+  Proof(Side& k0, Side& k1) : a(k0), b(k1), liveness(program::liveness(*k0.program, *k0.function, k0.accumOffset)) {}
+
+  ProofResult run() {
+    if (a.accumOffset != b.accumOffset && usesAccumulators())
+      return fail(a.kernel->entryAddress, "the AGPR file starts elsewhere in K1");
+    push(a.function->entryBlock, b.function->entryBlock, a.kernel->entryAddress);
+    while (!queue.empty() && !failure) {
+      const auto [x, y] = queue.front();
+      queue.pop_front();
+      comparePair(x, y);
+    }
+    if (failure)
+      return *failure;
+    result.status = ProofStatus::proved;
+    result.reason = fmt::format("{} blocks compared, {} edited: live-out registers, branch conditions and ordered memory "
+                                "effects are equal terms",
+                                result.blocks, result.editedBlocks);
+    return result;
+  }
+
+private:
+  bool usesAccumulators() const {
+    for (const BlockId id : a.function->blocks)
+      for (const auto& instr : a.program->blocks[id].instrs)
+        for (const auto& operand : instr.inst->operands)
+          if (operand.kind == isa::OperandKind::agpr)
+            return true;
+    return false;
+  }
+
+  ProofResult fail(std::uint64_t address, std::string why, ProofStatus status = ProofStatus::unsupported) {
+    result.status = status;
+    result.reason = std::move(why);
+    result.address = address;
+    failure = result;
+    return result;
+  }
+
+  void push(std::optional<BlockId> x, std::optional<BlockId> y, std::uint64_t from) {
+    x = resolve(*a.program, x);
+    y = resolve(*b.program, y);
+    if (x.has_value() != y.has_value()) {
+      fail(from, fmt::format("control flow differs after {:#x}", from));
+      return;
+    }
+    if (!x)
+      return;
+    const auto [it, isNew] = pairs.emplace(*x, *y);
+    if (!isNew && it->second != *y)
+      fail(from, fmt::format("the block at {:#x} has two counterparts in K1", a.program->blocks[*x].address));
+    else if (isNew)
+      queue.emplace_back(*x, *y);
+  }
+
+  /// Value of `unit` at the pair's entry. Registers live in K0 are equal on both sides and share one term; facts of either
+  /// side name it. Dead ones are private to their side.
+  TermId entryValue(RegUnit unit, int sideIndex, std::set<std::pair<RegUnit, int>>& open) {
+    const bool shared = liveIn->test(unit);
+    auto& slot = entryTerms[shared ? 0 : static_cast<std::size_t>(sideIndex) + 1][unit];
+    if (slot)
+      return *slot;
+    const TermId plain = terms.variable(unit + (shared ? 0u : 1000u * static_cast<unsigned>(sideIndex + 1)));
+    if (!open.insert({unit, shared ? -1 : sideIndex}).second)
+      return plain;
+    TermId value = plain;
+    for (const int s : shared ? std::vector<int>{1, 0} : std::vector<int>{sideIndex}) {
+      const FactMap& facts = *(s == 0 ? factsA : factsB);
+      const auto fact = facts.find(unit);
+      if (fact == facts.end())
+        continue;
+      Side& side = s == 0 ? a : b;
+      const InstructionShape shape = shapeOf(*fact->second->inst, side.accumOffset, literalKey(side, *fact->second));
+      std::vector<TermId> arguments;
+      for (const RegUnit source : shape.sources)
+        arguments.push_back(entryValue(source, s, open));
+      const auto at = std::ranges::find(shape.results, unit);
+      value = terms.node(fmt::format("{}/{}", shape.key, at - shape.results.begin()), arguments);
+      break;
+    }
+    open.erase({unit, shared ? -1 : sideIndex});
+    slot = value;
+    return value;
+  }
+
+  SymbolicState entryState(int sideIndex) {
+    SymbolicState state;
+    state.units.resize(isa::regUnitCount);
+    std::set<std::pair<RegUnit, int>> open;
+    for (std::size_t u = 0; u < isa::regUnitCount; ++u)
+      state.units[u] = entryValue(static_cast<RegUnit>(u), sideIndex, open);
+    state.ldsMemory = terms.variable(5000);
+    state.globalMemory = terms.variable(5001);
+    return state;
+  }
+
+  bool executeBlock(Side& side, const Block& block, SymbolicExecutor& executor, SymbolicState& state,
+                    std::vector<TermId>& condition) {
+    std::string reason;
+    for (const auto& instr : block.instrs) {
+      if (instr.inst->isBranch()) {
+        if (instr.inst->isConditional)
+          instr.inst->reads(side.accumOffset).forEach([&](RegUnit u) { condition.push_back(state.units[u]); });
+        continue;
+      }
+      if (instr.inst->cls == InstClass::endpgm)
+        continue;
+      if (!executor.execute(*instr.inst, literalKey(side, instr), state, reason)) {
+        fail(block.address, reason);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void comparePair(BlockId x, BlockId y) {
+    const Block& p = a.program->blocks[x];
+    const Block& q = b.program->blocks[y];
+    ++result.blocks;
+    if (p.opaque || q.opaque) {
+      fail(p.address, fmt::format("undecodable code is reached at {:#x}", p.address));
+      return;
+    }
+    const Exit exitA = exitOf(*a.program, x), exitB = exitOf(*b.program, y);
+    const bool sameChoice = exitA.branch ? exitB.branch && exitA.branch->inst->base == exitB.branch->inst->base
+                                         : exitB.branch == nullptr;
+    if (exitA.ends != exitB.ends || !sameChoice) {
+      fail(p.address, fmt::format("the block at {:#x} ends differently in K1", p.address));
+      return;
+    }
+    if (!sameText(a, p, b, q)) {
+      ++result.editedBlocks;
+      compareEdited(x, p, q, exitA.branch != nullptr);
+    }
+    if (failure)
+      return;
+    push(exitA.fallThrough, exitB.fallThrough, p.address);
+    if (!failure && exitA.branch)
+      push(exitA.taken, exitB.taken, p.address);
+  }
+
+  void compareEdited(BlockId x, const Block& p, const Block& q, bool hasCondition) {
+    liveIn = &liveness.liveIn[x];
+    factsA = &a.facts[x];
+    factsB = &b.facts[static_cast<std::size_t>(&q - b.program->blocks.data())];
+    for (auto& table : entryTerms)
+      table.assign(isa::regUnitCount, std::nullopt);
+    SymbolicState stateA = entryState(0), stateB = entryState(1);
+    SymbolicExecutor executorA(terms, a.accumOffset), executorB(terms, b.accumOffset);
+    std::vector<TermId> conditionA, conditionB;
+    if (!executeBlock(a, p, executorA, stateA, conditionA) || !executeBlock(b, q, executorB, stateB, conditionB))
+      return;
+    const auto differs = [&](const std::string& what) {
+      fail(p.address, fmt::format("{} differs at the end of the block at {:#x}", what, p.address), ProofStatus::differs);
+    };
+    if (hasCondition && conditionA != conditionB)
+      return differs("the branch condition");
+    if (stateA.globalMemory != stateB.globalMemory)
+      return differs("the order or contents of global memory effects");
+    if (stateA.ldsMemory != stateB.ldsMemory)
+      return differs("the order or contents of LDS effects");
+    liveness.liveOut[x].forEach([&](RegUnit u) {
+      if (!failure && stateA.units[u] != stateB.units[u])
+        differs(isa::regUnitName(u));
+    });
+  }
+
+  Side& a;
+  Side& b;
+  program::Liveness liveness;
+  TermTable terms;
+  std::map<BlockId, BlockId> pairs;
+  std::deque<std::pair<BlockId, BlockId>> queue;
+  ProofResult result;
+  std::optional<ProofResult> failure;
+  const isa::RegSet* liveIn = nullptr;
+  const FactMap* factsA = nullptr;
+  const FactMap* factsB = nullptr;
+  std::array<std::vector<std::optional<TermId>>, 3> entryTerms; ///< shared, K0's own, K1's own
+};
+
+} // namespace
+
+Result<ProofResult> proveEquivalent(const object::CodeObject& k0, const object::CodeObject& k1, const std::string& kernel) {
+  ASMEVO_TRY(Side a, openSide(k0, kernel));
+  ASMEVO_TRY(Side b, openSide(k1, a.kernel->name));
+  return Proof(a, b).run();
+}
+
+} // namespace asmevo::verify
