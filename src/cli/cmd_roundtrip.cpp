@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -60,8 +61,9 @@ void collect(const fs::path& folder, std::vector<std::string>& files) {
 std::string firstDifference(const object::CodeObject& object, const program::Program& program, const Bytes& rebuilt) {
   const auto old = object.bytes();
   const std::size_t common = std::min(old.size(), rebuilt.size());
-  const auto at = static_cast<std::size_t>(std::mismatch(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(common),
-                                                         rebuilt.begin()).first - old.begin());
+  const auto at = static_cast<std::size_t>(
+      std::mismatch(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(common), rebuilt.begin()).first -
+      old.begin());
   std::string where = fmt::format("offset 0x{:x} of {} bytes ({} rebuilt)", at, old.size(), rebuilt.size());
   for (std::size_t i = 0; i < object.sections().size(); ++i) {
     const object::Section& section = object.sections()[i];
@@ -79,7 +81,7 @@ std::string firstDifference(const object::CodeObject& object, const program::Pro
 
 /// One worker's decoders, kept from file to file as most encodings recur.
 class Worker {
-public:
+ public:
   Outcome check(const std::string& path, bool shift) {
     Outcome outcome;
     const auto object = object::CodeObject::load(path);
@@ -105,7 +107,7 @@ public:
     return outcome;
   }
 
-private:
+ private:
   std::map<std::string, std::unique_ptr<isa::Codec>> codecs;
 
   static Outcome bad(Outcome& outcome, const Error& error) {
@@ -122,7 +124,8 @@ private:
   Result<isa::Codec*> codecFor(const object::Target& target) {
     auto& codec = codecs[target.id()];
     if (!codec) {
-      ASMEVO_TRY(codec, isa::Codec::create(target));
+      ASMEVO_TRY(auto created, isa::Codec::create(target));
+      codec = std::move(created);
     }
     return codec.get();
   }
@@ -165,7 +168,7 @@ int run(const Options& options) {
       files.push_back(path);
   }
   if (files.empty())
-    return fail(badInput("no code objects in {}", options.paths.front()));
+    return fail(asmevo::badInput("no code objects in {}", options.paths.front()));
 
   const unsigned wanted = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   const auto jobs = static_cast<unsigned>(std::min<std::size_t>(wanted, files.size()));
@@ -234,10 +237,10 @@ int run(const Options& options) {
                  failure["file"].get<std::string>(), failure["message"].get<std::string>());
     for (const auto& [target, counts] : byTarget)
       fmt::print("{:<24} {} of {} {}\n", target, counts.first, counts.second, verdict);
-    fmt::print("{} of {} files {}; {} instructions in {} blocks, {:.1f} s on {} thread{}\n", same, files.size(), verdict,
-               instructions, blocks, seconds, jobs, jobs == 1 ? "" : "s");
+    fmt::print("{} of {} files {}; {} instructions in {} blocks, {:.1f} s on {} thread{}\n", same, files.size(),
+               verdict, instructions, blocks, seconds, jobs, jobs == 1 ? "" : "s");
   }
-  return bad ? badInput_ : different ? negative : ok;
+  return bad ? Exit::badInput : different ? Exit::negative : Exit::ok;
 }
 
 } // namespace

@@ -61,7 +61,7 @@ Result<AddressPlan> planAddresses(const CodeObject& object, const Rewrite& rewri
 
 namespace {
 
-constexpr std::uint32_t noOperation = 0xBF800000; // s_nop 0 on every amdgcn target before gfx11
+constexpr std::uint32_t noOperation = 0xBF800000; // s_nop 0
 
 bool isAddressTag(std::int64_t tag) {
   switch (tag) {

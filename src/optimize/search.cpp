@@ -63,6 +63,7 @@ private:
     Proposal proposal;
     Bytes bytes;
     double cycles = 0;
+    std::size_t number = 0; ///< in the order of proposal; breaks ties
   };
 
   Result<View> view() {
@@ -107,7 +108,7 @@ private:
       if (auto candidate = price(v, std::move(proposal)))
         candidates.push_back(*std::move(candidate));
     }
-    std::ranges::stable_sort(candidates, {}, &Candidate::cycles);
+    std::ranges::sort(candidates, {}, [](const Candidate& c) { return std::pair(c.cycles, c.number); });
     // Edits of different blocks usually add up: try them together first, then one by one.
     if (auto together = combine(v, candidates); together.size() > 1) {
       ASMEVO_TRY(const bool accepted, tryAccept(move, together));
@@ -208,7 +209,7 @@ private:
       outcome.candidatesRejected += !cycles;
       return std::nullopt;
     }
-    return Candidate{std::move(proposal), *std::move(bytes), *cycles};
+    return Candidate{std::move(proposal), *std::move(bytes), *cycles, outcome.candidatesTried};
   }
 
   const object::CodeObject& k0;

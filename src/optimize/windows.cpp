@@ -42,7 +42,9 @@ std::vector<HotWindow> rankWindows(const object::CodeObject& object, const progr
   }
   for (HotWindow& window : windows)
     window.share = window.cycles / total;
-  std::ranges::stable_sort(windows, [](const HotWindow& a, const HotWindow& b) { return a.cycles > b.cycles; });
+  std::ranges::sort(windows, [](const HotWindow& a, const HotWindow& b) {
+    return a.cycles != b.cycles ? a.cycles > b.cycles : a.block < b.block;
+  });
   return windows;
 }
 

@@ -15,9 +15,13 @@ constexpr std::int64_t farthestForward = 32767, farthestBack = -32768;
 constexpr std::int64_t islandReach = 32768 - 1024;
 constexpr std::size_t maxIslands = 1 << 16;
 
-bool isPadding(const isa::Instruction& inst) { return inst.cls == isa::InstClass::nop && inst.simm16 == 0; }
+bool isPadding(const isa::Instruction& inst) {
+  return inst.cls == isa::InstClass::nop && inst.simm16 == 0;
+}
 
-std::int64_t dwordsBetween(std::uint64_t from, std::uint64_t to) { return static_cast<std::int64_t>(to - from) / 4; }
+std::int64_t dwordsBetween(std::uint64_t from, std::uint64_t to) {
+  return static_cast<std::int64_t>(to - from) / 4;
+}
 
 bool reaches(std::uint64_t branch, std::uint64_t target) {
   const std::int64_t distance = dwordsBetween(branch + 4, target);
@@ -197,7 +201,8 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
     for (std::size_t i = 0; i < candidate.instrs.size(); ++i) {
       const isa::Instruction& inst = *candidate.instrs[i].inst;
       address += inst.size;
-      clauseLeft = inst.base == "s_clause" ? (inst.simm16 & 63) + std::size_t{1} : clauseLeft - (clauseLeft > 0 ? 1 : 0);
+      clauseLeft =
+          inst.base == "s_clause" ? (inst.simm16 & 63) + std::size_t{1} : clauseLeft - (clauseLeft > 0 ? 1 : 0);
       const std::int64_t distance = forward ? dwordsBetween(from, address) : dwordsBetween(address, from);
       if (distance <= 1 || distance > islandReach)
         continue;

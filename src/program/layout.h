@@ -16,7 +16,7 @@ enum class Policy { relayout, inPlace };
 /// Addresses in terms of the section's old start. `program` is changed where the layout needs it: islands for branches
 /// that do not reach, surplus padding of a preload prologue.
 class Layout {
-public:
+ public:
   Layout(const object::CodeObject& object, Program& program, isa::Codec& codec, Policy policy)
       : object(object), program(program), codec(codec), policy(policy) {}
 
@@ -49,7 +49,7 @@ public:
       pad(tail.section, tail.address, tail.bytes);
   }
 
-private:
+ private:
   const object::CodeObject& object;
   Program& program;
   isa::Codec& codec;

@@ -32,9 +32,9 @@ struct StepKind {
 };
 /// Spellings of a 64-bit addition to the program counter, before and since gfx12.
 constexpr StepKind stepKinds[] = {
-    {"s_add_u32", Step::low, false},     {"s_addc_u32", Step::high, false},     {"s_sub_u32", Step::low, true},
-    {"s_subb_u32", Step::high, true},    {"s_add_co_u32", Step::low, false},    {"s_add_co_ci_u32", Step::high, false},
-    {"s_sub_co_u32", Step::low, true},   {"s_sub_co_ci_u32", Step::high, true},
+    {"s_add_u32", Step::low, false},   {"s_addc_u32", Step::high, false},     {"s_sub_u32", Step::low, true},
+    {"s_subb_u32", Step::high, true},  {"s_add_co_u32", Step::low, false},    {"s_add_co_ci_u32", Step::high, false},
+    {"s_sub_co_u32", Step::low, true}, {"s_sub_co_ci_u32", Step::high, true},
 };
 
 const StepKind* stepOf(const isa::Instruction& inst) {
@@ -44,10 +44,13 @@ const StepKind* stepOf(const isa::Instruction& inst) {
   return nullptr;
 }
 
-unsigned destination(const isa::Instruction& sop2) { return (dword(sop2, 0) >> 16) & 0x7f; }
+unsigned destination(const isa::Instruction& sop2) {
+  return (dword(sop2, 0) >> 16) & 0x7f;
+}
 
 bool touches(const isa::Operand& operand, unsigned reg) {
-  return operand.kind == isa::OperandKind::sgpr && operand.index <= reg && reg < operand.index + unsigned{operand.dwords};
+  return operand.kind == isa::OperandKind::sgpr && operand.index <= reg &&
+         reg < operand.index + unsigned{operand.dwords};
 }
 
 bool reads(const isa::Instruction& inst, unsigned reg) {
@@ -91,7 +94,9 @@ std::vector<std::uint8_t> withSop2Literal(const isa::Instruction& inst, const So
   return bytes;
 }
 
-bool isGetpc(const isa::Instruction& inst) { return inst.base == "s_getpc_b64" || inst.base == "s_get_pc_i64"; }
+bool isGetpc(const isa::Instruction& inst) {
+  return inst.base == "s_getpc_b64" || inst.base == "s_get_pc_i64";
+}
 
 PcTrace followPc(const std::vector<isa::InstRef>& code, std::uint64_t anchor) {
   PcTrace trace;

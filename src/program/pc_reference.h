@@ -10,12 +10,13 @@
 
 namespace asmevo::program {
 
-/// The 32-bit constant operand of a scalar two-operand instruction (SOP2 is encoded alike on every GCN and RDNA target).
+/// The 32-bit constant operand of a scalar two-operand instruction (SOP2 is encoded alike on every GCN and RDNA
+/// target).
 struct Sop2Constant {
   std::uint32_t value = 0;
-  bool isLiteral = false;  ///< in the last four bytes; else an inline constant
-  bool isSource1 = false;  ///< which source it is
-  unsigned other = 0;      ///< encoding of the other source
+  bool isLiteral = false; ///< in the last four bytes; else an inline constant
+  bool isSource1 = false; ///< which source it is
+  unsigned other = 0;     ///< encoding of the other source
 };
 std::optional<Sop2Constant> sop2Constant(const isa::Instruction& inst);
 /// The same instruction with that constant as a literal of the given value; its encoded bytes (8).
@@ -36,8 +37,8 @@ struct PcTrace {
   std::vector<PcUse> uses;
   /// The raw program counter is read otherwise, or may be after the code in sight: its value cannot be kept up to date.
   bool escapes = false;
-  /// The registers still hold the raw value at the end of the code in sight (first register), so that whoever comes next
-  /// must not read it.
+  /// The registers still hold the raw value at the end of the code in sight (first register), so that whoever comes
+  /// next must not read it.
   std::optional<unsigned> liveAtEnd;
 };
 

@@ -21,8 +21,8 @@ inline constexpr std::uint64_t noAddress = ~std::uint64_t{0};
 /// A pc-relative reference whose value lives in an instruction's literal: value = target - (anchor address after
 /// s_getpc). `high` marks the s_addc half; `negated` the s_sub/s_subb spelling, whose value is anchor - target.
 struct PcReference {
-  std::uint64_t target = 0;     ///< old virtual address referred to
-  std::uint32_t getpcId = 0;    ///< which s_getpc_b64 anchors it (Instr::getpcId of that instruction)
+  std::uint64_t target = 0;  ///< old virtual address referred to
+  std::uint32_t getpcId = 0; ///< which s_getpc_b64 anchors it (Instr::getpcId of that instruction)
   bool high = false;
   bool negated = false;
 };
@@ -34,7 +34,7 @@ struct Instr {
   /// Branch target block; on s_setpc the block it is known to reach, on s_swappc and s_call the callee's entry.
   std::optional<BlockId> target;
   std::optional<PcReference> pcRef;
-  std::uint32_t getpcId = 0;         ///< nonzero and unique on s_getpc_b64
+  std::uint32_t getpcId = 0; ///< nonzero and unique on s_getpc_b64
 };
 
 /// A basic block. Fall-through goes to the next block in layout order.
@@ -45,9 +45,9 @@ struct Block {
   bool opaque = false;               ///< data or undecodable words: kept byte for byte, `instrs` carry its bytes
   std::vector<Instr> instrs;
   std::vector<BlockId> successors, predecessors; ///< by branch and fall-through; calls fall through
-  bool entersByRegister = false;     ///< possible target of s_setpc/s_swappc, a relocation or a kernel entry
-  bool reachable = false;            ///< from some entry
-  std::uint32_t alignment = 0;       ///< of a function entry, which rebuild keeps by padding with s_nop; else 0
+  bool entersByRegister = false; ///< possible target of s_setpc/s_swappc, a relocation or a kernel entry
+  bool reachable = false;        ///< from some entry
+  std::uint32_t alignment = 0;   ///< of a function entry, which rebuild keeps by padding with s_nop; else 0
 };
 
 /// A kernel or device function: the blocks reachable from its entry without following calls.
@@ -80,10 +80,12 @@ enum class Flow {
 /// Instructions of class jump must be complete (Codec::complete); recovered and assembled ones are.
 Flow flowOf(isa::InstRef inst);
 /// True where control never reaches the next instruction.
-inline bool neverFallsThrough(Flow flow) { return flow == Flow::always || flow == Flow::jump || flow == Flow::end; }
+inline bool neverFallsThrough(Flow flow) {
+  return flow == Flow::always || flow == Flow::jump || flow == Flow::end;
+}
 
 class Program {
-public:
+ public:
   /// Recovers all code sections. Never fails on odd code (it becomes opaque blocks); fails only on inputs the container
   /// cannot describe (code section outside the file).
   static Result<Program> recover(const object::CodeObject& object, isa::Codec& codec);
@@ -93,8 +95,8 @@ public:
   std::map<std::size_t, ResourceEdit> resources;
   /// Trailing bytes of each code section after the last whole instruction are opaque blocks as well.
 
-  /// Why code must stay where it is (a branch into the middle of an instruction, an undecodable dword that is reached, a
-  /// program counter used in a way that is not followed, ...); empty if it may move. Edits that move nothing are
+  /// Why code must stay where it is (a branch into the middle of an instruction, an undecodable dword that is reached,
+  /// a program counter used in a way that is not followed, ...); empty if it may move. Edits that move nothing are
   /// possible all the same.
   std::string pinned;
 
@@ -124,8 +126,8 @@ Result<Bytes> rebuild(const object::CodeObject& object, const Program& program, 
 /// the file moves. Fails (refused) where a block grew. Inserted blocks share the room of the block before them.
 Result<Bytes> patchInPlace(const object::CodeObject& object, const Program& program, isa::Codec& codec);
 
-/// Stand-alone assembly that stock clang-22 (-x assembler -target amdgcn-amd-amdhsa -mcpu=...) turns into an object with
-/// equal .text, descriptor values and metadata.
+/// Stand-alone assembly that stock clang-22 (-x assembler -target amdgcn-amd-amdhsa -mcpu=...) turns into an object
+/// with equal .text, descriptor values and metadata.
 Result<std::string> printAssembly(const object::CodeObject& object, const Program& program, isa::Codec& codec);
 
 } // namespace asmevo::program

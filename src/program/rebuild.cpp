@@ -15,7 +15,7 @@ constexpr std::uint32_t sNop0 = 0xbf800000; ///< s_nop 0 on every GCN and RDNA t
 
 /// Carries one program through layout, address planning and emission.
 class Rebuild {
-public:
+ public:
   Rebuild(const object::CodeObject& object, const Program& original, isa::Codec& codec, Policy policy)
       : object(object), program(original), codec(codec), policy(policy) {}
 
@@ -44,7 +44,7 @@ public:
     }
   }
 
-private:
+ private:
   const object::CodeObject& object;
   Program program;
   isa::Codec& codec;
@@ -60,8 +60,8 @@ private:
 
   /// Containers that cannot be rewritten still take code of the same size at the same place.
   bool staysInPlace(const Layout& layout) const {
-    const bool fixed = object.elfType() == llvm::ELF::ET_REL ||
-                       object.abiVersion() == llvm::ELF::ELFABIVERSION_AMDGPU_HSA_V2;
+    const bool fixed =
+        object.elfType() == llvm::ELF::ET_REL || object.abiVersion() == llvm::ELF::ELFABIVERSION_AMDGPU_HSA_V2;
     return fixed && !layout.movesAnything() && program.resources.empty();
   }
 

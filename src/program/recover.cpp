@@ -55,7 +55,7 @@ struct Scan {
 };
 
 class Recovery {
-public:
+ public:
   Recovery(const object::CodeObject& object, isa::Codec& codec) : object(object), codec(codec) {}
 
   Result<Program> run() {
@@ -72,7 +72,7 @@ public:
     return std::move(program);
   }
 
-private:
+ private:
   const object::CodeObject& object;
   isa::Codec& codec;
   std::vector<Scan> scans;
@@ -273,7 +273,8 @@ private:
 
   /// Position that the branch at `position` goes to, whatever is there.
   std::optional<std::size_t> branchTarget(const Scan& scan, std::size_t position) const {
-    const auto target = static_cast<std::int64_t>(position + scan.length(position)) + *scan.code[position]->branchOffset;
+    const auto target =
+        static_cast<std::int64_t>(position + scan.length(position)) + *scan.code[position]->branchOffset;
     if (target < 0 || target >= static_cast<std::int64_t>(scan.count()))
       return std::nullopt;
     return static_cast<std::size_t>(target);

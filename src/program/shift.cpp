@@ -15,7 +15,9 @@ namespace elf = llvm::ELF;
 
 constexpr std::uint64_t preloadPrologueBytes = 256;
 
-bool isPlainNop(const isa::Instruction& inst) { return inst.cls == isa::InstClass::nop && inst.simm16 == 0; }
+bool isPlainNop(const isa::Instruction& inst) {
+  return inst.cls == isa::InstClass::nop && inst.simm16 == 0;
+}
 
 /// An instruction of the new file in address order.
 struct Flat {
@@ -24,7 +26,7 @@ struct Flat {
 };
 
 class Comparison {
-public:
+ public:
   Comparison(const object::CodeObject& before, const Program& old, const object::CodeObject& after, const Program& now,
              isa::Codec& codec)
       : before(before), old(old), after(after), now(now), codec(codec) {}
@@ -46,7 +48,7 @@ public:
     return checkNotes();
   }
 
-private:
+ private:
   const object::CodeObject& before;
   const Program& old;
   const object::CodeObject& after;
@@ -231,9 +233,8 @@ private:
       if (inSection ? !sameAddress(a.value, b.value) : a.value != b.value)
         return badInput("symbol {} at 0x{:x} was carried to 0x{:x}", a.name, a.value, b.value);
       const bool inCode = inSection && before.sections()[a.sectionIndex].isCode();
-      const bool sizeKept = inCode && a.size > 0 ? sameAddress(a.value + a.size, b.value + b.size) ||
-                                                       b.size > a.size
-                                                 : a.size == b.size;
+      const bool sizeKept =
+          inCode && a.size > 0 ? sameAddress(a.value + a.size, b.value + b.size) || b.size > a.size : a.size == b.size;
       if (!sizeKept)
         return badInput("the size of symbol {} went from {} to {}", a.name, a.size, b.size);
     }

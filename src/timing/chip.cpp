@@ -84,7 +84,8 @@ Result<Chip> loadChip(const std::string& nameOrPath) {
     std::string list;
     for (const std::string& name : chipNames())
       list += (list.empty() ? "" : ", ") + name;
-    return usageError("unknown chip '{}': built in are {}; a path must end in .json or contain a '/'", nameOrPath, list);
+    return usageError("unknown chip '{}': built in are {}; a path must end in .json or contain a '/'", nameOrPath,
+                      list);
   }
   ASMEVO_TRY(const Bytes bytes, readFile(nameOrPath, chipFileLimit));
   return parseChip({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, nameOrPath);

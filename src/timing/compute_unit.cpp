@@ -37,14 +37,16 @@ struct GroupState {
   std::vector<std::uint32_t> waves;
 };
 
-Clk roundUpToTurn(Clk t, unsigned simd) { return t + ((static_cast<Clk>(simd) - t) & 3); }
+Clk roundUpToTurn(Clk t, unsigned simd) {
+  return t + ((static_cast<Clk>(simd) - t) & 3);
+}
 
 class ComputeUnit {
-public:
+ public:
   ComputeUnit(const Parameters& parameters, const std::vector<StaticInst>& staticCode, const TraceSet& traceSet,
               const CuLaunch& cuLaunch, std::vector<IssueEvent>* eventLog)
-      : p(parameters), code(staticCode), set(traceSet), launch(cuLaunch), log(eventLog),
-        memory(p, set, launch.load), lds(p) {
+      : p(parameters), code(staticCode), set(traceSet), launch(cuLaunch), log(eventLog), memory(p, set, launch.load),
+        lds(p) {
     result.counters.resize(code.size());
     replays.resize(set.groups.size());
     hasMfma = std::any_of(code.begin(), code.end(), [](const StaticInst& s) { return s.category == Category::mfma; });
@@ -52,7 +54,7 @@ public:
 
   Result<CuResult> run();
 
-private:
+ private:
   const StaticInst& nextOf(const WaveState& wave) const { return code[*wave.path / 4]; }
   void startGroup(Clk at);
   unsigned placeWave();
@@ -78,7 +80,7 @@ private:
     if (clk > 0)
       result.counters[*wave.path / 4].stalls[static_cast<std::size_t>(reason)] += clk;
   }
-  Clk issueMfma(WaveState& wave, const StaticInst& inst, Clk now);
+  void issueMfma(WaveState& wave, const StaticInst& inst, Clk now);
   Clk issueLds(WaveState& wave, const StaticInst& inst, Clk now);
   void issueVector(WaveState& wave, const StaticInst& inst, Clk now);
   void issueScalarMemory(WaveState& wave, const StaticInst& inst, Clk now);
@@ -122,11 +124,10 @@ unsigned ComputeUnit::placeWave() {
       return simd;
   }
   // Uneven workgroups: the freed slots need not match; take the emptiest.
-  return static_cast<unsigned>(std::min_element(simds.begin(), simds.end(),
-                                                [](const SimdState& a, const SimdState& b) {
-                                                  return a.waves.size() < b.waves.size();
-                                                }) -
-                               simds.begin());
+  return static_cast<unsigned>(
+      std::min_element(simds.begin(), simds.end(),
+                       [](const SimdState& a, const SimdState& b) { return a.waves.size() < b.waves.size(); }) -
+      simds.begin());
 }
 
 void ComputeUnit::startGroup(Clk at) {
@@ -170,22 +171,17 @@ Result<CuResult> ComputeUnit::run() {
     startGroup(static_cast<Clk>(std::ceil(i * interval)));
   std::size_t live = waves.size();
   while (live > 0) {
-    const auto simd = static_cast<unsigned>(std::min_element(simds.begin(), simds.end(),
-                                                             [](const SimdState& a, const SimdState& b) {
-                                                               return a.next < b.next;
-                                                             }) -
-                                            simds.begin());
+    const auto simd =
+        static_cast<unsigned>(std::min_element(simds.begin(), simds.end(),
+                                               [](const SimdState& a, const SimdState& b) { return a.next < b.next; }) -
+                              simds.begin());
     const Clk now = simds[simd].next;
     if (now >= never)
       return internalError("timing model: the waves of a trace wait for each other at a barrier");
-    const std::size_t before = waves.size();
-    const std::uint64_t endedBefore = result.waves;
     arbitrate(simd, now);
     live = 0;
     for (const SimdState& s : simds)
       live += s.waves.size();
-    (void)before;
-    (void)endedBefore;
   }
   std::sort(result.workgroupEnds.begin(), result.workgroupEnds.end());
   result.end = result.workgroupEnds.empty() ? 0 : result.workgroupEnds.back();
@@ -330,7 +326,8 @@ void ComputeUnit::issue(WaveState& wave, Clk now) {
   Clk ownEnd = now + static_cast<Clk>(p.slot);
   switch (inst.category) {
   case Category::valu:
-    simd.valuFree = now + inst.pipeClk;
+    if (inst.pipeClk > p.slot) // a plain one leaves room for another wave's in the same slot
+      simd.valuFree = now + inst.pipeClk;
     result.valuBusy += inst.pipeClk;
     wave.lastValu = now;
     if (inst.writesScalar)
@@ -365,7 +362,7 @@ void ComputeUnit::issue(WaveState& wave, Clk now) {
   advance(wave, ownEnd);
 }
 
-Clk ComputeUnit::issueMfma(WaveState& wave, const StaticInst& inst, Clk now) {
+void ComputeUnit::issueMfma(WaveState& wave, const StaticInst& inst, Clk now) {
   SimdState& simd = simds[wave.simd];
   const auto clk = [&](double passes) { return static_cast<Clk>(passes * p.mfmaPassClk); };
   const Clk passes = clk(inst.passes);
@@ -386,7 +383,6 @@ Clk ComputeUnit::issueMfma(WaveState& wave, const StaticInst& inst, Clk now) {
     board.writer[r] = static_cast<std::uint32_t>(*wave.path / 4);
   }
   board.latest = std::max(board.latest, now + clk(inst.passes + extra));
-  return now;
 }
 
 Clk ComputeUnit::issueLds(WaveState& wave, const StaticInst& inst, Clk now) {
@@ -418,8 +414,8 @@ void ComputeUnit::issueVector(WaveState& wave, const StaticInst& inst, Clk now) 
     any = true;
     store |= access.store;
     if (access.space == emulator::Space::lds) { // a flat access that lands in LDS
-      const LdsUnit::Request request{64.0 * std::max<unsigned>(access.bytesPerLane, 4), access.bankClk,
-                                     access.idealClk, access.store};
+      const LdsUnit::Request request{64.0 * std::max<unsigned>(access.bytesPerLane, 4), access.bankClk, access.idealClk,
+                                     access.store};
       done = std::max(done, lds.issue(wave.simd, request, now).done);
     } else {
       done = std::max(done, memory.vector(*wave.trace, access, requester(wave), now));

@@ -23,8 +23,8 @@ struct IssueEvent {
 
 /// What runs on the CU and how.
 struct CuLaunch {
-  std::vector<unsigned> traces;  ///< trace number of each workgroup, in the order the dispatcher sends them
-  unsigned residents = 1;        ///< workgroups at a time
+  std::vector<unsigned> traces; ///< trace number of each workgroup, in the order the dispatcher sends them
+  unsigned residents = 1;       ///< workgroups at a time
   unsigned wavesPerSimd = 8;
   ChipLoad load;
 };
@@ -35,8 +35,8 @@ struct InstructionCounters {
 };
 
 struct CuResult {
-  Clk end = 0;                        ///< last wave's end
-  std::vector<Clk> workgroupEnds;     ///< ascending
+  Clk end = 0;                               ///< last wave's end
+  std::vector<Clk> workgroupEnds;            ///< ascending
   std::vector<InstructionCounters> counters; ///< by dword of code
   Traffic traffic;
   std::uint64_t instructions = 0;

@@ -10,7 +10,7 @@
 namespace asmevo::timing {
 
 class LdsUnit {
-public:
+ public:
   explicit LdsUnit(const Parameters& parameters) : p(parameters) {}
 
   struct Room {
@@ -20,9 +20,9 @@ public:
   Room room(unsigned simd, Clk now);
 
   struct Request {
-    double dataBytes = 256;  ///< over the port
+    double dataBytes = 256; ///< over the port
     unsigned bankClk = 2, idealClk = 2;
-    bool sendsData = false;  ///< write, atomic or permute: address and data share the input port
+    bool sendsData = false; ///< write, atomic or permute: address and data share the input port
   };
   struct Reply {
     Clk done = 0;      ///< counter decrement
@@ -33,7 +33,7 @@ public:
   double portBusyClk() const { return portBusy; }
   double bankBusyClk() const { return bankBusy; }
 
-private:
+ private:
   struct Entry {
     Clk end;
     bool conflict;

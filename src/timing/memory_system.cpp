@@ -22,7 +22,9 @@ bool chosen(std::uint64_t id, double probability) {
   return static_cast<double>(mix(id) >> 11) * 0x1p-53 < probability;
 }
 
-std::size_t atLeastOne(double count) { return static_cast<std::size_t>(std::max(1.0, count)); }
+std::size_t atLeastOne(double count) {
+  return static_cast<std::size_t>(std::max(1.0, count));
+}
 
 } // namespace
 
@@ -48,8 +50,7 @@ SetAssociativeCache::Line* SetAssociativeCache::insert(std::size_t set, std::uin
 }
 
 MemorySystem::MemorySystem(const Parameters& parameters, const TraceSet& traces, const ChipLoad& load)
-    : p(parameters), set(traces), chip(load),
-      l1(atLeastOne(p.l1Sets), atLeastOne(p.l1Bytes / lineBytes / p.l1Sets)),
+    : p(parameters), set(traces), chip(load), l1(atLeastOne(p.l1Sets), atLeastOne(p.l1Bytes / lineBytes / p.l1Sets)),
       scalarCache(4, atLeastOne(p.smemCacheBytes / sectorBytes / 4)),
       l2Private(atLeastOne(p.l2Bytes / lineBytes / p.l2Ways / load.activeCusPerXcd), atLeastOne(p.l2Ways)),
       l2Shared(atLeastOne(p.l2Bytes / lineBytes / p.l2Ways), atLeastOne(p.l2Ways)),
@@ -149,8 +150,8 @@ Clk MemorySystem::vector(const PreparedWave& wave, const PreparedAccess& access,
   const double busy = std::max(p.vmemAddressClk, access.sectorCount * perSector);
   double start = std::max(static_cast<double>(now), addressFree);
   if (!access.store) {
-    while (!inflight.empty() && (static_cast<double>(inflight.front().first) <= start ||
-                                 inflightBytes + fetched > p.vmemInflightBytes)) {
+    while (!inflight.empty() &&
+           (static_cast<double>(inflight.front().first) <= start || inflightBytes + fetched > p.vmemInflightBytes)) {
       start = std::max(start, static_cast<double>(inflight.front().first));
       inflightBytes -= inflight.front().second;
       inflight.pop_front();

@@ -18,14 +18,14 @@ using Clk = std::int64_t;
 struct ChipLoad {
   double activeCusPerXcd = 1; ///< CUs of the XCD that run this dispatch
   double activeXcds = 1;
-  double workShare = 1;       ///< this CU's part of the dispatch's workgroups: its part of the HBM bandwidth
-  double workShareOfXcd = 1;  ///< likewise of its XCD
-  bool warmMall = false;      ///< the dispatch's data lies in the Infinity Cache
+  double workShare = 1;      ///< this CU's part of the dispatch's workgroups: its part of the HBM bandwidth
+  double workShareOfXcd = 1; ///< likewise of its XCD
+  bool warmMall = false;     ///< the dispatch's data lies in the Infinity Cache
 };
 
 /// Tags with true LRU, no data.
 class SetAssociativeCache {
-public:
+ public:
   SetAssociativeCache(std::size_t setCount, std::size_t wayCount);
   struct Line {
     std::uint64_t tag = ~std::uint64_t{0};
@@ -38,7 +38,7 @@ public:
   Line* insert(std::size_t set, std::uint64_t tag);
   std::size_t sets() const { return setCount; }
 
-private:
+ private:
   std::size_t setCount, ways;
   std::uint64_t tick = 0;
   std::vector<Line> lines;
@@ -46,7 +46,7 @@ private:
 
 /// A FIFO server of a bandwidth.
 class BandwidthServer {
-public:
+ public:
   explicit BandwidthServer(double bytesPerClk) : rate(bytesPerClk) {}
   /// Queues `bytes` at `now`; returns the clk they wait before their turn.
   double serve(double now, double bytes) {
@@ -57,13 +57,13 @@ public:
   }
   double busyClk() const { return busy; }
 
-private:
+ private:
   double rate, free = 0, busy = 0;
 };
 
 struct Traffic {
   double l1Bytes = 0, l2Bytes = 0, mallBytes = 0, hbmBytes = 0; ///< served by each level, reads and writes
-  double usedBytes = 0;                                          ///< asked for by active lanes
+  double usedBytes = 0;                                         ///< asked for by active lanes
   std::uint64_t l1Hits = 0, l1Misses = 0, l2Hits = 0, l2Misses = 0, requests = 0, sectors = 0;
 };
 
@@ -74,7 +74,7 @@ struct Requester {
 };
 
 class MemorySystem {
-public:
+ public:
   MemorySystem(const Parameters& parameters, const TraceSet& traces, const ChipLoad& load);
 
   /// Earliest time at or after `now` when the vector memory queue has room.
@@ -91,7 +91,7 @@ public:
   double fabricBusyClk() const { return fabricServer.busyClk(); }
   double hbmBusyClk() const { return hbmServer.busyClk(); }
 
-private:
+ private:
   enum class Level : std::uint8_t { l2, mall, hbm };
   struct Reply {
     Level level;
@@ -109,7 +109,7 @@ private:
   std::unordered_set<std::uint64_t> seen; ///< private lines fetched before: the Infinity Cache has them
   std::vector<std::uint64_t> sameXcd;     ///< per trace: mask of other traces of its XCD
   std::vector<std::uint64_t> otherXcd;
-  std::deque<Clk> queuedStarts;           ///< service starts of queued vector requests
+  std::deque<Clk> queuedStarts;                ///< service starts of queued vector requests
   std::deque<std::pair<Clk, double>> inflight; ///< completion and bytes of loads, in order
   double inflightBytes = 0;
   double addressFree = 0, addressBusy = 0;

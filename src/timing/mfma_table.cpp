@@ -43,7 +43,9 @@ std::string_view takePart(std::string_view& text) {
   return part;
 }
 
-bool isBlockCount(std::string_view part) { return part == "2b" || part == "4b" || part == "16b"; }
+bool isBlockCount(std::string_view part) {
+  return part == "2b" || part == "4b" || part == "16b";
+}
 
 } // namespace
 
@@ -63,7 +65,7 @@ std::optional<MfmaCost> mfmaCost(std::string_view base) {
     base = rest;
   }
   const std::string_view shape = whole.substr(0, shapeLength);
-  const Inputs inputs = base == "xf32" ? Inputs::xf32
+  const Inputs inputs = base == "xf32"  ? Inputs::xf32
                         : base == "f32" ? Inputs::f32
                         : base == "f64" ? Inputs::f64
                                         : Inputs::narrow;

@@ -81,7 +81,9 @@ constexpr ParameterKey keys[] = {
 
 } // namespace
 
-std::span<const ParameterKey> parameterKeys() { return keys; }
+std::span<const ParameterKey> parameterKeys() {
+  return keys;
+}
 
 Parameters Parameters::of(const Chip& chip) {
   Parameters result;

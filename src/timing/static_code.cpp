@@ -85,7 +85,7 @@ void analyseValu(StaticInst& s, const Instruction& inst, unsigned accumOffset, c
   s.category = Category::valu;
   const std::string_view base = inst.base;
   const bool f64Function = isTranscendental(base) && base.ends_with("_f64");
-  s.pipeClk = static_cast<std::uint16_t>(f64Function                ? p.valuTransF64Issue
+  s.pipeClk = static_cast<std::uint16_t>(f64Function              ? p.valuTransF64Issue
                                          : isTranscendental(base) ? p.valuTransIssue
                                                                   : p.valuIssue);
   s.pairable = isPairable(base);
@@ -108,8 +108,8 @@ void analyseMemory(StaticInst& s, const Instruction& inst, unsigned accumOffset)
     s.category = Category::lds;
     s.lgkmWeight = 1;
     // Permutes through the LDS crossbar send data with the address as writes do; ds_swizzle has no address.
-    s.isLdsWrite = inst.mayStore || oneOf(inst.base, {"ds_bpermute_b32", "ds_permute_b32"}) ||
-                   inst.base.starts_with("ds_write");
+    s.isLdsWrite =
+        inst.mayStore || oneOf(inst.base, {"ds_bpermute_b32", "ds_permute_b32"}) || inst.base.starts_with("ds_write");
     return;
   }
   s.category = Category::vmem;

@@ -27,26 +27,26 @@ struct VgprRange {
 struct StaticInst {
   Category category = Category::internal;
   Internal internal = Internal::none;
-  bool valid = false;            ///< an instruction starts here
-  bool pairable = false;         ///< VALU that may share its slot with another wave's VALU
-  bool packedOrDot = false;      ///< VALU with the longer delay after an MFMA
-  bool writesScalar = false;     ///< VALU that writes SGPRs, VCC or EXEC (compares, readlanes, carries)
-  bool isSalu = false;           ///< scalar, not SMEM
+  bool valid = false;        ///< an instruction starts here
+  bool pairable = false;     ///< VALU that may share its slot with another wave's VALU
+  bool packedOrDot = false;  ///< VALU with the longer delay after an MFMA
+  bool writesScalar = false; ///< VALU that writes SGPRs, VCC or EXEC (compares, readlanes, carries)
+  bool isSalu = false;       ///< scalar, not SMEM
   bool scalarMemory = false;
   bool readsScalarResult = false; ///< branch on SCC, EXEC or VCC
-  bool readsVcc = false;         ///< branch on VCC
-  bool isFlat = false;           ///< counts in vmcnt and lgkmcnt
-  bool isLdsWrite = false;       ///< LDS: address and data share the input port
+  bool readsVcc = false;          ///< branch on VCC
+  bool isFlat = false;            ///< counts in vmcnt and lgkmcnt
+  bool isLdsWrite = false;        ///< LDS: address and data share the input port
   bool conditional = false;
-  bool xdl = true;               ///< MFMA
-  std::uint8_t lgkmWeight = 0;   ///< increments of lgkmcnt
+  bool xdl = true;             ///< MFMA
+  std::uint8_t lgkmWeight = 0; ///< increments of lgkmcnt
   std::uint8_t vmWeight = 0;
-  std::uint8_t passes = 0;       ///< MFMA
-  std::uint8_t sourceBytes = 0;  ///< MFMA: widest of A and B per lane
-  std::uint8_t dataBytes = 0;    ///< LDS and VMEM: bytes per lane
-  std::uint8_t size = 4;         ///< bytes
-  std::uint16_t pipeClk = 4;     ///< VALU pipe occupation
-  std::uint32_t argument = 0;    ///< s_nop, s_sleep, s_setprio immediate
+  std::uint8_t passes = 0;      ///< MFMA
+  std::uint8_t sourceBytes = 0; ///< MFMA: widest of A and B per lane
+  std::uint8_t dataBytes = 0;   ///< LDS and VMEM: bytes per lane
+  std::uint8_t size = 4;        ///< bytes
+  std::uint16_t pipeClk = 4;    ///< VALU pipe occupation
+  std::uint32_t argument = 0;   ///< s_nop, s_sleep, s_setprio immediate
   isa::WaitCount wait;
   unsigned opcode = 0;
   VgprRange destination, sourceC; ///< MFMA

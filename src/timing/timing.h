@@ -31,7 +31,17 @@ Result<Chip> loadChip(const std::string& nameOrPath);
 std::vector<std::string> chipNames();
 
 enum class Stall : std::uint8_t {
-  none, noInstruction, aluDependency, waitVm, waitLgkm, barrier, arbitration, ldsConflict, memoryThrottle, mfmaBusy, sleep
+  none,
+  noInstruction,
+  aluDependency,
+  waitVm,
+  waitLgkm,
+  barrier,
+  arbitration,
+  ldsConflict,
+  memoryThrottle,
+  mfmaBusy,
+  sleep
 };
 inline constexpr std::size_t stallCount = 11;
 std::string_view stallName(Stall s);
@@ -39,19 +49,27 @@ std::string_view stallName(Stall s);
 /// Per instruction (by byte offset from the code base), over all waves of the modelled sample, scaled to the grid.
 struct InstructionProfile {
   std::uint32_t offset = 0;
-  std::uint64_t issued = 0;       ///< wave-instructions
-  double stallCycles = 0;         ///< sum over reasons
+  std::uint64_t issued = 0; ///< wave-instructions
+  double stallCycles = 0;   ///< sum over reasons
   std::array<double, stallCount> byReason{};
 };
 
 struct Estimate {
-  double cycles = 0;              ///< whole dispatch, engine clocks, launch floor excluded
-  double microseconds = 0;        ///< cycles / clock + launch floor
-  double cuCycles = 0;            ///< the sampled CU's busy time
+  double cycles = 0;       ///< whole dispatch, engine clocks, launch floor excluded
+  double microseconds = 0; ///< cycles / clock + launch floor
+  double cuCycles = 0;     ///< the sampled CU's busy time
   unsigned workgroupsPerCu = 0, wavesPerSimd = 0;
   std::string occupancyLimiter;
-  std::string bound;              ///< "MFMA", "VALU", "LDS", "VMEM", "HBM", "latency"
-  double hbmBytes = 0, l2Bytes = 0; ///< estimated traffic of the dispatch
+  std::string bound;                   ///< "MFMA", "VALU", "LDS", "VMEM", "HBM", "latency"
+  double hbmBytes = 0, l2Bytes = 0;    ///< estimated traffic of the dispatch
+  double mallBytes = 0, l1Bytes = 0;   ///< served by the Infinity Cache; moved through vector L1s
+  double usedBytes = 0;                ///< asked for by active lanes of vector memory instructions
+  double l1HitRate = 0, l2HitRate = 0; ///< 0..1
+  double clockMhz = 0;                 ///< engine clock that `microseconds` assumes
+  double waveInstructions = 0;         ///< of the dispatch
+  std::uint64_t workgroups = 0, simulatedWorkgroups = 0;
+  /// Busy share of each unit while the sampled CU runs, 0..1 (VALU up to 2 where two may share a slot).
+  std::vector<std::pair<std::string, double>> utilisation;
   std::vector<InstructionProfile> instructions; ///< ascending offset
 };
 
@@ -59,8 +77,8 @@ struct Estimate {
 struct Launch {
   std::uint64_t workgroups = 1;
   unsigned wavesPerWorkgroup = 1;
-  unsigned vgprs = 0, sgprs = 0;      ///< allocated per wave
-  std::uint32_t ldsBytes = 0;         ///< per workgroup, static + dynamic
+  unsigned vgprs = 0, sgprs = 0; ///< allocated per wave
+  std::uint32_t ldsBytes = 0;    ///< per workgroup, static + dynamic
 };
 
 /// Which workgroups to trace for an estimate: dispatch indices of one CU's first residents.

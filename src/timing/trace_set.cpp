@@ -41,7 +41,7 @@ unsigned groupClk(const std::uint32_t* addresses, const std::uint8_t* members, u
 }
 
 struct LineTouch {
-  std::uint64_t address; ///< / 128
+  std::uint64_t address;  ///< / 128
   std::uint32_t position; ///< into the flat list of references
 };
 

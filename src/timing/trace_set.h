@@ -37,7 +37,7 @@ struct PreparedWave {
 };
 
 struct LineInfo {
-  std::uint64_t address = 0; ///< byte address / 128
+  std::uint64_t address = 0;   ///< byte address / 128
   std::uint64_t touchedBy = 0; ///< bit i: trace i of the set
 };
 

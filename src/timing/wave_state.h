@@ -16,7 +16,7 @@ inline constexpr Clk longAgo = -1'000'000;
 
 /// Completion times behind a counter, oldest first.
 class OutstandingQueue {
-public:
+ public:
   void push(Clk done) { times.push_back(done); }
   void retire(Clk now) {
     while (head < times.size() && times[head] <= now)
@@ -31,16 +31,18 @@ public:
   Clk timeUntil(std::size_t allowed) const { return size() <= allowed ? longAgo : times[times.size() - 1 - allowed]; }
   Clk last() const { return times.empty() ? longAgo : times.back(); }
 
-private:
+ private:
   std::vector<Clk> times;
   std::size_t head = 0;
 };
 
 /// Completion times behind lgkmcnt, where scalar loads overtake.
 class UnorderedOutstanding {
-public:
+ public:
   void push(Clk done) { times.push_back(done); }
-  void retire(Clk now) { std::erase_if(times, [now](Clk t) { return t <= now; }); }
+  void retire(Clk now) {
+    std::erase_if(times, [now](Clk t) { return t <= now; });
+  }
   std::size_t size() const { return times.size(); }
   Clk timeUntil(std::size_t allowed) {
     if (times.size() <= allowed)
@@ -51,15 +53,15 @@ public:
   }
   Clk last() const { return times.empty() ? longAgo : *std::max_element(times.begin(), times.end()); }
 
-private:
+ private:
   std::vector<Clk> times;
 };
 
 /// Result times of MFMAs by physical VGPR.
 struct MatrixScoreboard {
   static constexpr unsigned registers = 512;
-  std::array<Clk, registers> result;  ///< for VALU, memory and SrcA/B readers
-  std::array<Clk, registers> sourceC; ///< for an overlapping, not exact SrcC
+  std::array<Clk, registers> result;           ///< for VALU, memory and SrcA/B readers
+  std::array<Clk, registers> sourceC;          ///< for an overlapping, not exact SrcC
   std::array<std::uint32_t, registers> writer; ///< dword index of the MFMA
   Clk latest = longAgo;                        ///< max of `result`
   MatrixScoreboard() {
@@ -79,8 +81,8 @@ struct WaveState {
   std::uint8_t simd = 0;
   std::uint8_t priority = 0;
 
-  Clk ready = 0;          ///< earliest issue of the next instruction
-  Clk since = 0;          ///< end of the last instruction's own time
+  Clk ready = 0;           ///< earliest issue of the next instruction
+  Clk since = 0;           ///< end of the last instruction's own time
   Clk dependencyReady = 0; ///< `ready` before any contention
   Stall dependencyReason = Stall::none, contentionReason = Stall::arbitration;
   Clk lastIssue = longAgo;

@@ -1,0 +1,123 @@
+#include "emulator/emulator.h"
+
+#include "emulator/bind.h"
+#include "emulator/code_image.h"
+#include "emulator/launch.h"
+#include "emulator/scheduler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace asmevo::emulator {
+
+namespace {
+
+Status checkTarget(const object::CodeObject& object, const object::Kernel& kernel) {
+  const object::Target& target = object.target();
+  if (target.processor != "gfx942" && target.processor != "gfx9-4-generic")
+    return refused("{} is for {}: the emulator models gfx942 (and gfx9-4-generic)", object.name(), target.id());
+  if (kernel.descriptor.isWave32())
+    return refused("kernel '{}' asks for wave32, which {} does not have", kernel.name, target.processor);
+  if (!hostSupported())
+    return refused("the emulator needs a host with AVX2, FMA and F16C");
+  return {};
+}
+
+class PreparedKernel final : public Kernel {
+public:
+  PreparedKernel(std::shared_ptr<const CodeImage> image, object::Kernel kernel, object::Target target)
+      : image(std::move(image)), kernel(std::move(kernel)), target(std::move(target)) {}
+
+  std::uint64_t codeAddress() const override { return image->objectAddress(image->codeBegin()); }
+
+  Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const override {
+    ASMEVO_TRY(const LaunchShape shape, LaunchShape::of(launch, kernel, target));
+    ASMEVO_TRY(GuestMemory memory, layout(launch));
+    ASMEVO_TRY(const LaunchState state, LaunchState::create(shape, kernel, *image, memory, options, target));
+
+    std::vector<std::uint64_t> order;
+    if (options.onlyTraced) {
+      for (const std::uint64_t index : options.traceWorkgroups)
+        if (index < shape.workgroups())
+          order.push_back(index);
+    } else {
+      order.resize(shape.workgroups());
+      for (std::size_t i = 0; i < order.size(); ++i)
+        order[i] = i;
+    }
+    if (options.coverage || !options.traceWorkgroups.empty())
+      image->instrument();
+    ASMEVO_TRY(ScheduleResult schedule, runWorkgroups(state, order, image->codeDwords(), options));
+
+    RunResult result;
+    result.waveInstructions = schedule.waveInstructions;
+    result.waves = schedule.waves;
+    result.traces = std::move(schedule.traces);
+    result.guardViolations = memory.checkGuards();
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+      const std::span<std::uint8_t> contents = memory.contents(memory.regions()[firstBuffer + i]);
+      result.buffers.emplace_back(contents.begin(), contents.end());
+    }
+    for (std::size_t i = 0; i < schedule.coverage.size(); ++i)
+      if (schedule.coverage[i] != 0)
+        result.coverage.emplace_back(codeAddress() + i * 4, schedule.coverage[i]);
+    return result;
+  }
+
+private:
+  static constexpr std::size_t codeRegion = 0, packetRegion = 1, kernargRegion = 2, firstBuffer = 3;
+
+  /// The guest's memory with everything in it: code, packet and queue, kernarg segment, the case's buffers.
+  Result<GuestMemory> layout(const dispatch::Case& launch) const {
+    std::map<std::string, std::uint64_t> addresses;
+    for (const dispatch::Buffer& buffer : launch.buffers)
+      addresses[buffer.name] = 0;
+    ASMEVO_TRY(const Bytes draft, dispatch::buildKernarg(launch, kernel, addresses));
+    std::vector<Region> regions;
+    regions.push_back({"<code>", 0, image->bytes().size(), image->readOnlyBytes()});
+    regions.push_back({"<dispatch packet>", 0, packetRegionBytes, 0});
+    regions.push_back({"<kernarg>", 0, std::max<std::uint64_t>(draft.size(), 16), 0});
+    for (const dispatch::Buffer& buffer : launch.buffers)
+      regions.push_back({buffer.name, 0, buffer.initial.size(), 0});
+    ASMEVO_TRY(GuestMemory memory, GuestMemory::create(std::move(regions)));
+
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i)
+      addresses[launch.buffers[i].name] = memory.regions()[firstBuffer + i].address;
+    ASMEVO_TRY(const Bytes kernarg, dispatch::buildKernarg(launch, kernel, addresses));
+    std::copy(image->bytes().begin(), image->bytes().end(), memory.contents(memory.regions()[codeRegion]).begin());
+    std::copy(kernarg.begin(), kernarg.end(), memory.contents(memory.regions()[kernargRegion]).begin());
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+      const dispatch::Buffer& buffer = launch.buffers[i];
+      const std::span<std::uint8_t> contents = memory.contents(memory.regions()[firstBuffer + i]);
+      std::copy(buffer.initial.begin(), buffer.initial.end(), contents.begin());
+      for (const dispatch::PointerElement& pointer : buffer.pointers) {
+        const auto target = addresses.find(pointer.buffer);
+        if (target == addresses.end())
+          return badInput("buffer '{}' points into '{}', which does not exist", buffer.name, pointer.buffer);
+        if (pointer.byteOffset > contents.size() || contents.size() - pointer.byteOffset < 8)
+          return badInput("buffer '{}' has a pointer element outside itself", buffer.name);
+        const std::uint64_t value = target->second + pointer.offset;
+        std::memcpy(contents.data() + pointer.byteOffset, &value, 8);
+      }
+    }
+    writePacket(launch, kernel, *image, memory.regions()[kernargRegion].address,
+                memory.contents(memory.regions()[packetRegion]));
+    return memory;
+  }
+
+  std::shared_ptr<const CodeImage> image;
+  object::Kernel kernel;
+  object::Target target;
+};
+
+} // namespace
+
+Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName) {
+  ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernelName));
+  ASMEVO_CHECK(checkTarget(object, *found));
+  ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found));
+  return std::shared_ptr<const Kernel>(std::make_shared<PreparedKernel>(std::move(image), *found, object.target()));
+}
+
+} // namespace asmevo::emulator

@@ -1,0 +1,264 @@
+#include "emulator/scheduler.h"
+
+#include "emulator/code_image.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+namespace asmevo::emulator {
+
+namespace {
+
+/// Waves of one workgroup stay within this many instructions of each other (plus the straight run they are in).
+constexpr std::int64_t lockStepInstructions = 128;
+/// Wave-instructions a workgroup may run before others that could be waiting for it get a turn.
+constexpr std::int64_t workgroupSlice = 4'000'000;
+/// Resident workgroups per host thread: what a large chip holds of small workgroups. Opened only while workgroups spin.
+constexpr std::size_t residentLimit = 4096;
+/// Seeded interleaving keeps this many workgroups in flight.
+constexpr std::size_t seededWindow = 4;
+constexpr std::uint64_t seededSlice = 2048;
+
+std::uint64_t mix(std::uint64_t& state) {
+  std::uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+std::string position(const Workgroup& group) {
+  return fmt::format("workgroup {} ({},{},{})", group.index, group.id[0], group.id[1], group.id[2]);
+}
+
+std::string instructionAt(const Wave& wave, const Op* op) {
+  return fmt::format("'{}' at {:#x}", op->inst->text, wave.code->objectAddress(op->pc));
+}
+
+Error faultOf(const Workgroup& group, const Wave& wave) {
+  return {wave.faultKind,
+          fmt::format("{} of kernel '{}', wave {} of {}: {}", instructionAt(wave, wave.resume), wave.code->kernelName(),
+                      wave.waveInGroup, position(group), wave.faultMessage)};
+}
+
+/// Shared by the threads of one run.
+struct Progress {
+  std::atomic<std::size_t> next{0};
+  std::atomic<std::uint64_t> executed{0};
+  std::atomic<bool> abandoned{false};
+  std::mutex lock;
+  std::optional<Error> error; ///< the first
+
+  void abandon(Error e) {
+    const std::lock_guard guard(lock);
+    if (!error)
+      error = std::move(e);
+    abandoned = true;
+  }
+};
+
+enum class Visit { finished, parked, fault };
+
+class Worker {
+public:
+  Worker(const WorkgroupFactory& factory, const std::vector<std::uint64_t>& order, const RunOptions& options,
+         Progress& progress, ScheduleResult& result)
+      : factory(factory), order(order), options(options), progress(progress), result(result), random(options.seed) {}
+
+  void run() {
+    while (!progress.abandoned) {
+      const bool full = resident.size() >= residentLimit;
+      const bool wantMore = resident.empty() || sincePark || (options.seed != 0 && resident.size() < seededWindow);
+      if (wantMore && !full)
+        open();
+      sincePark = false;
+      if (resident.empty())
+        return;
+      if (options.seed != 0 && resident.size() > 1)
+        std::swap(resident.front(), resident[mix(random) % resident.size()]);
+      std::unique_ptr<Workgroup> group = std::move(resident.front());
+      resident.pop_front();
+      const Visit outcome = visit(*group);
+      if (outcome == Visit::fault)
+        return;
+      if (outcome == Visit::finished) {
+        finish(std::move(group));
+        continue;
+      }
+      resident.push_back(std::move(group));
+      sincePark = true;
+      if (progress.executed.load() >= options.maxInstructions)
+        return progress.abandon(endless());
+    }
+  }
+
+private:
+  /// Starts the next workgroup, if there is one, and gives it the next turn.
+  void open() {
+    const std::size_t slot = progress.next.fetch_add(1);
+    if (slot >= order.size())
+      return;
+    std::unique_ptr<Workgroup> group;
+    if (spare.empty()) {
+      group = std::make_unique<Workgroup>();
+    } else {
+      group = std::move(spare.back());
+      spare.pop_back();
+    }
+    factory.start(*group, order[slot], result.coverage.empty() ? nullptr : result.coverage.data());
+    result.waves += group->waves.size();
+    resident.push_front(std::move(group));
+  }
+
+  void finish(std::unique_ptr<Workgroup> group) {
+    if (group->trace)
+      result.traces.push_back(std::move(*group->trace));
+    group->trace.reset();
+    spare.push_back(std::move(group));
+  }
+
+  /// Runs the waves in turn until all have ended, the workgroup's slice is used up or all that can run sleep.
+  Visit visit(Workgroup& group) {
+    std::int64_t slice = workgroupSlice;
+    if (options.seed != 0)
+      slice = static_cast<std::int64_t>(1 + mix(random) % (seededSlice * group.waves.size()));
+    const std::uint64_t total = progress.executed.load();
+    const std::uint64_t left = options.maxInstructions > total ? options.maxInstructions - total : 1;
+    slice = static_cast<std::int64_t>(std::min<std::uint64_t>(static_cast<std::uint64_t>(slice), left));
+    std::uint64_t used = 0;
+    const Visit outcome = rounds(group, slice, used);
+    result.waveInstructions += used;
+    progress.executed += used;
+    return outcome;
+  }
+
+  Visit rounds(Workgroup& group, std::int64_t slice, std::uint64_t& used) {
+    const std::size_t count = group.waves.size();
+    const bool alone = options.waveToBarrier || count == 1;
+    turn.resize(count);
+    std::iota(turn.begin(), turn.end(), std::size_t{0});
+    while (true) {
+      if (options.seed != 0)
+        for (std::size_t i = count; i > 1; --i)
+          std::swap(turn[i - 1], turn[mix(random) % i]);
+      std::size_t ended = 0, ran = 0, asleep = 0;
+      for (const std::size_t index : turn) {
+        Wave& wave = group.waves[index];
+        if (wave.stop == Stop::ended) {
+          ++ended;
+          continue;
+        }
+        if (wave.stop == Stop::barrier)
+          continue;
+        ++ran;
+        std::int64_t budget = alone ? slice : lockStepInstructions;
+        if (options.seed != 0 && !options.waveToBarrier)
+          budget = static_cast<std::int64_t>(1 + mix(random) % (2 * lockStepInstructions));
+        used += resume(wave, std::min(budget, slice));
+        if (wave.stop == Stop::fault) {
+          progress.abandon(faultOf(group, wave));
+          return Visit::fault;
+        }
+        if (wave.stop == Stop::ended)
+          ++ended;
+        asleep += wave.stop == Stop::sleep;
+      }
+      if (ended == count)
+        return Visit::finished;
+      if (ran == 0)
+        for (Wave& wave : group.waves)
+          if (wave.stop == Stop::barrier)
+            wave.stop = Stop::budget;
+      if ((ran != 0 && asleep == ran) || static_cast<std::int64_t>(used) >= slice)
+        return Visit::parked;
+    }
+  }
+
+  static std::uint64_t resume(Wave& wave, std::int64_t budget) {
+    const std::uint64_t before = wave.instructions;
+    wave.budget = budget;
+    wave.runStart = wave.resume;
+    wave.stop = Stop::running;
+    wave.resume->fn(wave, wave.resume);
+    return wave.instructions - before;
+  }
+
+  Error endless() const {
+    constexpr std::size_t shown = 4;
+    std::string where;
+    std::size_t listed = 0;
+    for (const auto& group : resident) {
+      if (listed++ == shown) {
+        where += fmt::format("\n  and {} more workgroups", resident.size() - shown);
+        break;
+      }
+      where += fmt::format("\n  {}:", position(*group));
+      for (const Wave& wave : group->waves) {
+        if (wave.stop == Stop::ended)
+          where += fmt::format("\n    wave {} has ended", wave.waveInGroup);
+        else
+          where += fmt::format("\n    wave {} {} {}", wave.waveInGroup,
+                               wave.stop == Stop::barrier ? "waits at the barrier before" : "is at",
+                               instructionAt(wave, wave.resume));
+      }
+    }
+    return faultError("kernel '{}' is still running after {} wave-instructions: endless?{}",
+                      resident.front()->waves.front().code->kernelName(), options.maxInstructions, where);
+  }
+
+  const WorkgroupFactory& factory;
+  const std::vector<std::uint64_t>& order;
+  const RunOptions& options;
+  Progress& progress;
+  ScheduleResult& result;
+  std::uint64_t random;
+  std::deque<std::unique_ptr<Workgroup>> resident;
+  std::vector<std::unique_ptr<Workgroup>> spare;
+  std::vector<std::size_t> turn;
+  bool sincePark = false;
+};
+
+} // namespace
+
+void Wave::fail(const Op* op, ErrorKind kind, const std::string& what) {
+  account(op);
+  stop = Stop::fault;
+  resume = op;
+  faultKind = kind;
+  faultMessage = what;
+}
+
+Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const std::vector<std::uint64_t>& order,
+                                     std::size_t coverageDwords, const RunOptions& options) {
+  Progress progress;
+  const std::size_t threads = std::max<std::size_t>(1, std::min<std::size_t>(options.threads, order.size()));
+  std::vector<ScheduleResult> results(threads);
+  for (ScheduleResult& result : results)
+    result.coverage.assign(options.coverage ? coverageDwords : 0, 0);
+  const auto work = [&](std::size_t i) { Worker(factory, order, options, progress, results[i]).run(); };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 1; i < threads; ++i)
+      helpers.emplace_back(work, i);
+    work(0);
+  }
+  if (progress.error)
+    return std::move(*progress.error);
+  ScheduleResult all = std::move(results.front());
+  for (std::size_t i = 1; i < threads; ++i) {
+    all.waveInstructions += results[i].waveInstructions;
+    all.waves += results[i].waves;
+    for (WorkgroupTrace& trace : results[i].traces)
+      all.traces.push_back(std::move(trace));
+    for (std::size_t c = 0; c < all.coverage.size(); ++c)
+      all.coverage[c] += results[i].coverage[c];
+  }
+  std::sort(all.traces.begin(), all.traces.end(),
+            [](const WorkgroupTrace& a, const WorkgroupTrace& b) { return a.index < b.index; });
+  return all;
+}
+
+} // namespace asmevo::emulator
