@@ -50,6 +50,15 @@ struct GpuGridDim {
   unsigned getY() const { return asmevo::host::position().groups[1]; }
 };
 
+/// hidden_group_size_*: the workgroup size of the launch, also in a partial workgroup.
+inline unsigned __launched_group_size(unsigned dimension) {
+  return asmevo::host::position().groupSize[dimension];
+}
+/// hidden_remainder_x: work-items of the partial last workgroup of a row, 0 when there is none.
+inline unsigned __remainder_x() {
+  return asmevo::host::position().remainder[0];
+}
+
 inline void __syncthreads() {
   asmevo::host::groupBarrier();
 }
@@ -140,13 +149,24 @@ struct GpuBlockDim {
 struct GpuGridDim {
   __declspec(property(get = getX)) unsigned x;
   __declspec(property(get = getY)) unsigned y;
-  // Code object v5: hidden_block_count_x and _y are the first hidden arguments.
   __device__ unsigned getX() const { return implicit()[0]; }
   __device__ unsigned getY() const { return implicit()[1]; }
+  // Code object v5: hidden_block_count_x and _y are the first hidden arguments.
   static const __device__ __attribute__((address_space(4))) unsigned* implicit() {
     return (const __attribute__((address_space(4))) unsigned*)__builtin_amdgcn_implicitarg_ptr();
   }
 };
+
+// The 16-bit hidden arguments of code object v5: hidden_group_size_x at byte 12, hidden_remainder_x at byte 18.
+static inline __device__ unsigned __hidden_short(unsigned index) {
+  return ((const __attribute__((address_space(4))) unsigned short*)__builtin_amdgcn_implicitarg_ptr())[index];
+}
+static inline __device__ unsigned __launched_group_size(unsigned dimension) {
+  return __hidden_short(6 + dimension);
+}
+static inline __device__ unsigned __remainder_x() {
+  return __hidden_short(9);
+}
 
 static inline __device__ void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");

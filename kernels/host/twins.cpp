@@ -3,6 +3,7 @@
 #define ASMEVO_HOST
 #include "device_call.hip"
 #include "histogram.hip"
+#include "launch_shape.hip"
 #include "layernorm.hip"
 #include "matmul_mfma.hip"
 #include "matmul_tiled.hip"
@@ -59,6 +60,7 @@ struct Twin {
 constexpr Twin twins[] = {
     {"device_call", run<device_call>},
     {"histogram", run<histogram>},
+    {"launch_shape", run<launch_shape>},
     {"layernorm", run<layernorm>},
     {"matmul_mfma", run<matmul_mfma>},
     {"matmul_tiled", run<matmul_tiled>},

@@ -97,10 +97,11 @@ bool Workgroup::step() {
 }
 
 bool Workgroup::run(const Shape& shape, const std::array<unsigned, 3>& group, const std::function<void()>& work) {
-  std::array<unsigned, 3> size{}, groups{};
+  std::array<unsigned, 3> size{}, groups{}, remainder{};
   for (unsigned d = 0; d < 3; ++d) {
     size[d] = std::min(shape.workgroupSize[d], shape.gridSize[d] - group[d] * shape.workgroupSize[d]);
     groups[d] = shape.gridSize[d] / shape.workgroupSize[d];
+    remainder[d] = shape.gridSize[d] % shape.workgroupSize[d];
   }
   const unsigned items = size[0] * size[1] * size[2];
   fibres.resize(items);
@@ -114,7 +115,12 @@ bool Workgroup::run(const Shape& shape, const std::array<unsigned, 3>& group, co
     fibre.state = State::ready;
     fibre.exchanges = 0;
     fibre.wave = i / 64;
-    fibre.position = {{i % size[0], i / size[0] % size[1], i / (size[0] * size[1])}, group, size, groups, i % 64};
+    fibre.position = {{i % size[0], i / size[0] % size[1], i / (size[0] * size[1])},
+                      group,
+                      shape.workgroupSize,
+                      remainder,
+                      groups,
+                      i % 64};
     getcontext(&fibre.context);
     fibre.context.uc_stack.ss_sp = fibre.stack.get();
     fibre.context.uc_stack.ss_size = stackBytes;

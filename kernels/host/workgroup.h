@@ -12,7 +12,8 @@ namespace asmevo::host {
 struct Position {
   std::array<unsigned, 3> item{};      ///< in its workgroup
   std::array<unsigned, 3> group{};     ///< workgroup id
-  std::array<unsigned, 3> groupSize{}; ///< work-items of this workgroup (the last one of a row may be smaller)
+  std::array<unsigned, 3> groupSize{}; ///< as launched; the last workgroup of a row may have fewer work-items
+  std::array<unsigned, 3> remainder{}; ///< work-items of that last one, 0 when all are full
   std::array<unsigned, 3> groups{};    ///< full workgroups of the launch
   unsigned lane = 0;                   ///< of its wave64
 };

@@ -58,7 +58,8 @@ void collect(const fs::path& folder, std::vector<std::string>& files) {
 }
 
 /// Names the first byte that differs: its section and the instruction it belongs to.
-std::string firstDifference(const object::CodeObject& object, const program::Program& program, const Bytes& rebuilt) {
+std::string firstDifference(const object::CodeObject& object, const program::Program& program, const Bytes& rebuilt,
+                            isa::Codec& codec) {
   const auto old = object.bytes();
   const std::size_t common = std::min(old.size(), rebuilt.size());
   const auto at = static_cast<std::size_t>(
@@ -74,7 +75,7 @@ std::string firstDifference(const object::CodeObject& object, const program::Pro
     for (const program::Block& block : program.blocks)
       for (const program::Instr& instr : block.instrs)
         if (block.section == i && address >= instr.address && address - instr.address < instr.inst->size)
-          return where + fmt::format(", instruction 0x{:x}: {}", instr.address, instr.inst->text);
+          return where + fmt::format(", instruction 0x{:x}: {}", instr.address, codec.complete(instr.inst)->text);
   }
   return where;
 }
@@ -91,7 +92,7 @@ class Worker {
     const auto codec = codecFor(object->target());
     if (!codec)
       return bad(outcome, codec.error());
-    const auto program = program::Program::recover(*object, **codec);
+    const auto program = program::Program::recover(*object, **codec, program::Detail::controlFlow);
     if (!program)
       return bad(outcome, program.error());
     outcome.instructions = program->instructionCount();
@@ -102,7 +103,7 @@ class Worker {
     if (!rebuilt)
       return differs(outcome, rebuilt.error().message);
     if (!std::ranges::equal(object->bytes(), *rebuilt))
-      return differs(outcome, firstDifference(*object, *program, *rebuilt));
+      return differs(outcome, firstDifference(*object, *program, *rebuilt, **codec));
     outcome.state = Outcome::State::same;
     return outcome;
   }
@@ -141,7 +142,7 @@ class Worker {
     const auto again = object::CodeObject::parse(*std::move(rebuilt), object.name());
     if (!again)
       return differs(outcome, "the rebuilt file does not parse: " + again.error().message);
-    const auto recovered = program::Program::recover(*again, codec);
+    const auto recovered = program::Program::recover(*again, codec, program::Detail::controlFlow);
     if (!recovered)
       return differs(outcome, "the rebuilt file is not recovered: " + recovered.error().message);
     const Status same = program::checkShifted(object, program, *again, *recovered, codec);
@@ -151,6 +152,11 @@ class Worker {
     return outcome;
   }
 };
+
+/// Most messages name their file already.
+std::string withFile(const std::string& file, const std::string& message) {
+  return message.starts_with(file) ? message : file + ": " + message;
+}
 
 struct Options {
   std::vector<std::string> paths;
@@ -233,8 +239,8 @@ int run(const Options& options) {
   } else {
     const char* const verdict = options.shift ? "same program after the shift" : "byte-identical";
     for (const auto& failure : failures)
-      fmt::print("{}: {}: {}\n", failure["kind"] == "bad_input" ? "bad input" : "DIFFERENT",
-                 failure["file"].get<std::string>(), failure["message"].get<std::string>());
+      fmt::print("{}: {}\n", failure["kind"] == "bad_input" ? "bad input" : "DIFFERENT",
+                 withFile(failure["file"].get<std::string>(), failure["message"].get<std::string>()));
     for (const auto& [target, counts] : byTarget)
       fmt::print("{:<24} {} of {} {}\n", target, counts.first, counts.second, verdict);
     fmt::print("{} of {} files {}; {} instructions in {} blocks, {:.1f} s on {} thread{}\n", same, files.size(),

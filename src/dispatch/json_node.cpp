@@ -68,7 +68,8 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   const std::string* best = nullptr;
   std::size_t bestDistance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = editDistance(word, std::string_view(candidate).substr(0, 2 * quotedLimit));
+    const bool begun = word.size() >= 3 && candidate.starts_with(word);
+    const std::size_t distance = begun ? 1 : editDistance(word, std::string_view(candidate).substr(0, 2 * quotedLimit));
     if (distance < bestDistance) {
       bestDistance = distance;
       best = &candidate;

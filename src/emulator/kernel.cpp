@@ -36,15 +36,12 @@ public:
     ASMEVO_TRY(GuestMemory memory, layout(launch));
     ASMEVO_TRY(const LaunchState state, LaunchState::create(shape, kernel, *image, memory, options, target));
 
-    std::vector<std::uint64_t> order;
+    WorkgroupOrder order{shape.workgroups(), {}};
     if (options.onlyTraced) {
       for (const std::uint64_t index : options.traceWorkgroups)
         if (index < shape.workgroups())
-          order.push_back(index);
-    } else {
-      order.resize(shape.workgroups());
-      for (std::size_t i = 0; i < order.size(); ++i)
-        order[i] = i;
+          order.chosen.push_back(index);
+      order.count = order.chosen.size();
     }
     if (options.coverage || !options.traceWorkgroups.empty())
       image->instrument();

@@ -167,6 +167,12 @@ Result<LaunchState> LaunchState::create(const LaunchShape& shape, const object::
   return state;
 }
 
+std::uint64_t LaunchState::bytesPerGroup() const {
+  const std::uint64_t items =
+      std::uint64_t{shape.workgroupSize[0]} * shape.workgroupSize[1] * shape.workgroupSize[2];
+  return shape.ldsBytes + (items + 63) / 64 * 64 * (std::uint64_t{vgprs} * 4 + scratchPerLane);
+}
+
 void LaunchState::start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const {
   group.index = index;
   group.id = {static_cast<std::uint32_t>(index % shape.groups[0]),

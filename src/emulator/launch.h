@@ -44,6 +44,7 @@ public:
   static Result<LaunchState> create(const LaunchShape& shape, const object::Kernel& kernel, const CodeImage& image,
                                     GuestMemory& memory, const RunOptions& options, const object::Target& target);
   void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const override;
+  std::uint64_t bytesPerGroup() const override;
 
 private:
   void startWave(Wave& wave, const Workgroup& group, const std::array<std::uint32_t, 3>& size, unsigned number,

@@ -18,10 +18,13 @@ constexpr std::int64_t lockStepInstructions = 128;
 /// Wave-instructions a workgroup may run before others that could be waiting for it get a turn.
 constexpr std::int64_t workgroupSlice = 4'000'000;
 /// Resident workgroups per host thread: what a large chip holds of small workgroups. Opened only while workgroups spin.
-constexpr std::size_t residentLimit = 4096;
+constexpr std::size_t residentGroups = 4096;
+constexpr std::uint64_t residentBytes = std::uint64_t{1} << 30;
 /// Seeded interleaving keeps this many workgroups in flight.
 constexpr std::size_t seededWindow = 4;
 constexpr std::uint64_t seededSlice = 2048;
+/// Turns without any workgroup ending after which they may be waiting for one outside the window.
+constexpr std::uint64_t seededPatience = 4096;
 
 std::uint64_t mix(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -46,7 +49,7 @@ Error faultOf(const Workgroup& group, const Wave& wave) {
 
 /// Shared by the threads of one run.
 struct Progress {
-  std::atomic<std::size_t> next{0};
+  std::atomic<std::uint64_t> next{0};
   std::atomic<std::uint64_t> executed{0};
   std::atomic<bool> abandoned{false};
   std::mutex lock;
@@ -64,17 +67,16 @@ enum class Visit { finished, parked, fault };
 
 class Worker {
 public:
-  Worker(const WorkgroupFactory& factory, const std::vector<std::uint64_t>& order, const RunOptions& options,
+  Worker(const WorkgroupFactory& factory, const WorkgroupOrder& order, const RunOptions& options,
          Progress& progress, ScheduleResult& result)
-      : factory(factory), order(order), options(options), progress(progress), result(result), random(options.seed) {}
+      : factory(factory), order(order), options(options), progress(progress), result(result), random(options.seed),
+        limit(std::clamp<std::size_t>(residentBytes / std::max<std::uint64_t>(1, factory.bytesPerGroup()), seededWindow,
+                                      residentGroups)) {}
 
   void run() {
     while (!progress.abandoned) {
-      const bool full = resident.size() >= residentLimit;
-      const bool wantMore = resident.empty() || sincePark || (options.seed != 0 && resident.size() < seededWindow);
-      if (wantMore && !full)
+      if (resident.empty() || (wantsAnother() && resident.size() < limit))
         open();
-      sincePark = false;
       if (resident.empty())
         return;
       if (options.seed != 0 && resident.size() > 1)
@@ -86,20 +88,25 @@ public:
         return;
       if (outcome == Visit::finished) {
         finish(std::move(group));
+        parked = 0;
         continue;
       }
       resident.push_back(std::move(group));
-      sincePark = true;
+      ++parked;
       if (progress.executed.load() >= options.maxInstructions)
         return progress.abandon(endless());
     }
   }
 
 private:
+  bool wantsAnother() const {
+    return options.seed == 0 ? parked != 0 : resident.size() < seededWindow || parked >= seededPatience;
+  }
+
   /// Starts the next workgroup, if there is one, and gives it the next turn.
   void open() {
-    const std::size_t slot = progress.next.fetch_add(1);
-    if (slot >= order.size())
+    const std::uint64_t slot = progress.next.fetch_add(1);
+    if (slot >= order.count)
       return;
     std::unique_ptr<Workgroup> group;
     if (spare.empty()) {
@@ -108,9 +115,10 @@ private:
       group = std::move(spare.back());
       spare.pop_back();
     }
-    factory.start(*group, order[slot], result.coverage.empty() ? nullptr : result.coverage.data());
+    factory.start(*group, order.at(slot), result.coverage.empty() ? nullptr : result.coverage.data());
     result.waves += group->waves.size();
     resident.push_front(std::move(group));
+    parked = 0;
   }
 
   void finish(std::unique_ptr<Workgroup> group) {
@@ -210,15 +218,16 @@ private:
   }
 
   const WorkgroupFactory& factory;
-  const std::vector<std::uint64_t>& order;
+  const WorkgroupOrder& order;
   const RunOptions& options;
   Progress& progress;
   ScheduleResult& result;
   std::uint64_t random;
+  std::size_t limit; ///< of resident workgroups
   std::deque<std::unique_ptr<Workgroup>> resident;
   std::vector<std::unique_ptr<Workgroup>> spare;
   std::vector<std::size_t> turn;
-  bool sincePark = false;
+  std::uint64_t parked = 0; ///< turns given up since a workgroup last started or ended
 };
 
 } // namespace
@@ -231,10 +240,10 @@ void Wave::fail(const Op* op, ErrorKind kind, const std::string& what) {
   faultMessage = what;
 }
 
-Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const std::vector<std::uint64_t>& order,
+Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const WorkgroupOrder& order,
                                      std::size_t coverageDwords, const RunOptions& options) {
   Progress progress;
-  const std::size_t threads = std::max<std::size_t>(1, std::min<std::size_t>(options.threads, order.size()));
+  const std::size_t threads = std::max<std::size_t>(1, std::min<std::uint64_t>(options.threads, order.count));
   std::vector<ScheduleResult> results(threads);
   for (ScheduleResult& result : results)
     result.coverage.assign(options.coverage ? coverageDwords : 0, 0);

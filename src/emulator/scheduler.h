@@ -48,6 +48,7 @@ class WorkgroupFactory {
 public:
   virtual ~WorkgroupFactory() = default;
   virtual void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const = 0;
+  virtual std::uint64_t bytesPerGroup() const = 0; ///< host memory of one in flight
 };
 
 struct ScheduleResult {
@@ -57,10 +58,17 @@ struct ScheduleResult {
   std::vector<std::uint64_t> coverage; ///< executions by dword of the code; empty unless asked for
 };
 
-/// Runs the workgroups `order` (dispatch indices) to their ends. Workgroups start in that order; one that spins or uses
+/// Which workgroups run, in starting order: all of [0, count), or the chosen ones.
+struct WorkgroupOrder {
+  std::uint64_t count = 0;
+  std::vector<std::uint64_t> chosen; ///< `count` dispatch indices; empty: all
+  std::uint64_t at(std::uint64_t slot) const { return chosen.empty() ? slot : chosen[slot]; }
+};
+
+/// Runs workgroups to their ends. Workgroups start in order; one that spins or uses
 /// up its slice is set aside while others get a turn, up to a window of resident workgroups, so that workgroups may wait
 /// for each other. Errors: the first fault (with all details), or the instruction limit with every wave's position.
-Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const std::vector<std::uint64_t>& order,
+Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const WorkgroupOrder& order,
                                      std::size_t coverageDwords, const RunOptions& options);
 
 } // namespace asmevo::emulator

@@ -100,6 +100,8 @@ std::string yamlOf(std::span<const std::uint8_t> msgpack, const MsgpackNode& roo
   std::string text;
   llvm::raw_string_ostream stream(text);
   document.toYAML(stream);
+  if (!text.empty() && text.back() != '\n')
+    text += '\n';
   return text;
 }
 

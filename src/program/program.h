@@ -84,11 +84,17 @@ inline bool neverFallsThrough(Flow flow) {
   return flow == Flow::always || flow == Flow::jump || flow == Flow::end;
 }
 
+/// How much of each instruction recovery fills in.
+enum class Detail {
+  full,        ///< operands, effects and text of all (Codec::complete)
+  controlFlow, ///< of branches and jumps only: enough to lay out and emit, and several times faster
+};
+
 class Program {
  public:
   /// Recovers all code sections. Never fails on odd code (it becomes opaque blocks); fails only on inputs the container
   /// cannot describe (code section outside the file).
-  static Result<Program> recover(const object::CodeObject& object, isa::Codec& codec);
+  static Result<Program> recover(const object::CodeObject& object, isa::Codec& codec, Detail detail = Detail::full);
 
   std::vector<Block> blocks; ///< in layout order; ids are positions
   std::vector<Function> functions;

@@ -434,6 +434,8 @@ class Recovery {
       return; // section addresses are all zero: only the linker knows what the program counter refers to
     std::uint32_t id = 0;
     for (std::size_t i = 0; i < scans.size(); ++i)
+      std::ranges::sort(scans[i].getpcs);
+    for (std::size_t i = 0; i < scans.size(); ++i)
       for (const std::size_t getpc : scans[i].getpcs)
         resolveReference(traceOf(i, getpc), ++id, starts);
   }
@@ -564,8 +566,13 @@ class Recovery {
 
 } // namespace
 
-Result<Program> Program::recover(const object::CodeObject& object, isa::Codec& codec) {
-  return Recovery(object, codec).run();
+Result<Program> Program::recover(const object::CodeObject& object, isa::Codec& codec, Detail detail) {
+  ASMEVO_TRY(Program program, Recovery(object, codec).run());
+  if (detail == Detail::full)
+    for (Block& block : program.blocks)
+      for (Instr& instr : block.instrs)
+        codec.complete(instr.inst);
+  return program;
 }
 
 } // namespace asmevo::program

@@ -96,7 +96,7 @@ class ComputeUnit {
   }
   Requester requester(const WaveState& wave) const {
     const GroupState& group = groups[wave.group];
-    return {group.trace, group.generation};
+    return {wave.number, group.trace, group.generation};
   }
 
   const Parameters& p;
@@ -228,6 +228,15 @@ bool ComputeUnit::tryIssue(WaveState& wave, Slot& slot) {
   const Clk later = now + static_cast<Clk>(p.slot);
   auto& used = slot.used;
   const auto usedBy = [&](Category c) -> std::uint8_t& { return used[static_cast<std::size_t>(c)]; };
+  if (inst.lgkmWeight) {
+    wave.lgkm.retire(now);
+    const auto most = static_cast<std::size_t>(p.lgkmCounterMax);
+    const Clk room = wave.lgkm.timeUntil(most - inst.lgkmWeight);
+    if (room > now) {
+      block(wave, room, Stall::memoryThrottle);
+      return false;
+    }
+  }
   switch (inst.category) {
   case Category::internal:
     return true;
@@ -268,7 +277,7 @@ bool ComputeUnit::tryIssue(WaveState& wave, Slot& slot) {
       block(wave, later, Stall::arbitration);
       return false;
     }
-    if (const LdsUnit::Room room = lds.room(wave.simd, now); room.at > now) {
+    if (const RequestQueue::Room room = lds.room(wave.simd, wave.number, now); room.at > now) {
       block(wave, room.at, room.conflict ? Stall::ldsConflict : Stall::memoryThrottle);
       return false;
     }
@@ -280,10 +289,12 @@ bool ComputeUnit::tryIssue(WaveState& wave, Slot& slot) {
       return false;
     }
     wave.vm.retire(now);
-    Clk room = memory.vmemRoom(now);
-    room = std::max(room, wave.vm.timeUntil(static_cast<std::size_t>(p.vmemCounterMax) - 1));
-    if (room > now) {
-      block(wave, room, Stall::memoryThrottle);
+    if (const Clk counter = wave.vm.timeUntil(static_cast<std::size_t>(p.vmemCounterMax) - 1); counter > now) {
+      block(wave, counter, Stall::memoryThrottle);
+      return false;
+    }
+    if (const RequestQueue::Room room = memory.room(wave.number, now); room.at > now) {
+      block(wave, room.at, Stall::memoryThrottle);
       return false;
     }
     break;
@@ -295,15 +306,6 @@ bool ComputeUnit::tryIssue(WaveState& wave, Slot& slot) {
       return false;
     }
     break;
-  }
-  if (inst.lgkmWeight) {
-    wave.lgkm.retire(now);
-    const auto most = static_cast<std::size_t>(p.lgkmCounterMax);
-    const Clk room = wave.lgkm.timeUntil(most - inst.lgkmWeight);
-    if (room > now) {
-      block(wave, room, Stall::memoryThrottle);
-      return false;
-    }
   }
   ++usedBy(inst.category);
   return true;
@@ -400,7 +402,7 @@ Clk ComputeUnit::issueLds(WaveState& wave, const StaticInst& inst, Clk now) {
     request.bankClk += access.bankClk;
     request.idealClk += access.idealClk;
   });
-  const LdsUnit::Reply reply = lds.issue(wave.simd, request, now);
+  const LdsUnit::Reply reply = lds.issue(wave.simd, wave.number, request, now);
   wave.lgkm.push(reply.done);
   const Clk end = now + reply.issueHold;
   selfStall(wave, reply.issueHold - static_cast<Clk>(p.slot), Stall::memoryThrottle);
@@ -416,13 +418,13 @@ void ComputeUnit::issueVector(WaveState& wave, const StaticInst& inst, Clk now) 
     if (access.space == emulator::Space::lds) { // a flat access that lands in LDS
       const LdsUnit::Request request{64.0 * std::max<unsigned>(access.bytesPerLane, 4), access.bankClk, access.idealClk,
                                      access.store};
-      done = std::max(done, lds.issue(wave.simd, request, now).done);
+      done = std::max(done, lds.issue(wave.simd, wave.number, request, now).done);
     } else {
       done = std::max(done, memory.vector(*wave.trace, access, requester(wave), now));
     }
   });
   if (!any)
-    done = memory.emptyVector(now);
+    done = memory.emptyVector(requester(wave), now);
   done = std::max(done, wave.vm.last());
   for (unsigned i = 0; i < inst.vmWeight; ++i)
     wave.vm.push(done);

@@ -2,6 +2,7 @@
 #include "timing/sampling.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace asmevo::timing {

@@ -5,16 +5,7 @@
 
 namespace asmevo::timing {
 
-LdsUnit::Room LdsUnit::room(unsigned simd, Clk now) {
-  auto& entries = queue[simd / 2];
-  while (!entries.empty() && entries.front().end <= now)
-    entries.pop_front();
-  if (entries.size() < static_cast<std::size_t>(p.ldsQueue))
-    return {now, false};
-  return {entries.front().end, entries.front().conflict};
-}
-
-LdsUnit::Reply LdsUnit::issue(unsigned simd, const Request& request, Clk now) {
+LdsUnit::Reply LdsUnit::issue(unsigned simd, std::uint32_t wave, const Request& request, Clk now) {
   const unsigned pair = simd / 2;
   const double port = std::max(p.slot, request.dataBytes / p.ldsPortBytesPerClk);
   const double start = std::max(static_cast<double>(now), portFree[pair]);
@@ -24,7 +15,7 @@ LdsUnit::Reply LdsUnit::issue(unsigned simd, const Request& request, Clk now) {
   portFree[pair] = end;
   portBusy += port;
   bankBusy += request.bankClk;
-  queue[pair].push_back({static_cast<Clk>(std::ceil(end)), request.bankClk > request.idealClk});
+  queue[pair].enter(wave, static_cast<Clk>(std::ceil(end)), request.bankClk > request.idealClk);
   Reply reply;
   reply.done = static_cast<Clk>(std::ceil(end + p.ldsLatency + (request.sendsData ? p.ldsWriteExtra : 0)));
   reply.issueHold = static_cast<Clk>(request.sendsData ? p.ldsAddressClk + port : p.slot);

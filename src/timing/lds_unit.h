@@ -1,23 +1,21 @@
 /// The LDS of one CU: two ports (one per SIMD pair) with a queue each, one bank array.
 #pragma once
 
-#include "timing/memory_system.h"
 #include "timing/parameters.h"
+#include "timing/request_queue.h"
 
 #include <array>
-#include <deque>
 
 namespace asmevo::timing {
 
 class LdsUnit {
  public:
-  explicit LdsUnit(const Parameters& parameters) : p(parameters) {}
+  explicit LdsUnit(const Parameters& parameters)
+      : p(parameters),
+        queue{RequestQueue(static_cast<std::size_t>(p.ldsQueue)), RequestQueue(static_cast<std::size_t>(p.ldsQueue))} {}
 
-  struct Room {
-    Clk at = 0;            ///< earliest time with a free queue entry
-    bool conflict = false; ///< what holds the queue up is a bank conflict
-  };
-  Room room(unsigned simd, Clk now);
+  /// Room in the queue of the SIMD's pair for a request of `wave`.
+  RequestQueue::Room room(unsigned simd, std::uint32_t wave, Clk now) { return queue[simd / 2].room(wave, now); }
 
   struct Request {
     double dataBytes = 256; ///< over the port
@@ -28,19 +26,15 @@ class LdsUnit {
     Clk done = 0;      ///< counter decrement
     Clk issueHold = 0; ///< clk until the wave may issue again
   };
-  Reply issue(unsigned simd, const Request& request, Clk now);
+  Reply issue(unsigned simd, std::uint32_t wave, const Request& request, Clk now);
 
   double portBusyClk() const { return portBusy; }
   double bankBusyClk() const { return bankBusy; }
 
  private:
-  struct Entry {
-    Clk end;
-    bool conflict;
-  };
   const Parameters& p;
   std::array<double, 2> portFree{};
-  std::array<std::deque<Entry>, 2> queue;
+  std::array<RequestQueue, 2> queue;
   double bankFree = 0, portBusy = 0, bankBusy = 0;
 };
 

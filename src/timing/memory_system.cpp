@@ -56,7 +56,8 @@ MemorySystem::MemorySystem(const Parameters& parameters, const TraceSet& traces,
       l2Shared(atLeastOne(p.l2Bytes / lineBytes / p.l2Ways), atLeastOne(p.l2Ways)),
       l2Server(std::min(p.l2BytesPerClkPerCu, p.l2BytesPerClkPerXcd * load.workShareOfXcd)),
       fabricServer(std::min(p.l2BytesPerClkPerCu, p.fabricBytesPerClkPerXcd * load.workShareOfXcd)),
-      hbmServer(std::min(p.l2BytesPerClkPerCu, p.hbmBytesPerSecond / (p.peakMhz * 1e6) * load.workShare)) {
+      hbmServer(std::min(p.l2BytesPerClkPerCu, p.hbmBytesPerSecond / (p.peakMhz * 1e6) * load.workShare)),
+      queue(atLeastOne(p.vmemQueue)) {
   const auto xcds = static_cast<std::uint64_t>(p.xcds);
   for (std::size_t a = 0; a < set.groups.size(); ++a) {
     std::uint64_t same = 0, other = 0;
@@ -130,20 +131,15 @@ Clk MemorySystem::loadLine(const LineRef& line, Requester who, Clk now) {
   return arrival;
 }
 
-Clk MemorySystem::vmemRoom(Clk now) {
-  while (!queuedStarts.empty() && queuedStarts.front() <= now)
-    queuedStarts.pop_front();
-  return queuedStarts.size() < static_cast<std::size_t>(p.vmemQueue) ? now : queuedStarts.front();
-}
-
-Clk MemorySystem::emptyVector(Clk now) {
+Clk MemorySystem::emptyVector(Requester who, Clk now) {
+  queue.enter(who.wave, now);
   returnFree = std::max(returnFree, now + static_cast<Clk>(p.vmemAddressClk));
   return returnFree;
 }
 
 Clk MemorySystem::vector(const PreparedWave& wave, const PreparedAccess& access, Requester who, Clk now) {
   if (access.sectorCount == 0)
-    return emptyVector(now);
+    return emptyVector(who, now);
   const double moved = access.sectorCount * sectorBytes;
   const double fetched = access.lineCount * lineBytes;
   const double perSector = access.atomic ? p.atomicClkPerSector : p.l1ClkPerSector;
@@ -159,7 +155,7 @@ Clk MemorySystem::vector(const PreparedWave& wave, const PreparedAccess& access,
   }
   addressFree = start + busy;
   addressBusy += busy;
-  queuedStarts.push_back(static_cast<Clk>(std::ceil(start)));
+  queue.enter(who.wave, static_cast<Clk>(std::ceil(start)));
   ++counted.requests;
   counted.sectors += access.sectorCount;
   counted.l1Bytes += moved;

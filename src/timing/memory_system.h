@@ -3,6 +3,7 @@
 #pragma once
 
 #include "timing/parameters.h"
+#include "timing/request_queue.h"
 #include "timing/trace_set.h"
 
 #include <cstdint>
@@ -11,8 +12,6 @@
 #include <vector>
 
 namespace asmevo::timing {
-
-using Clk = std::int64_t;
 
 /// What the rest of the chip does meanwhile, as seen from the modelled CU.
 struct ChipLoad {
@@ -69,6 +68,7 @@ struct Traffic {
 
 /// Who asks: trace number and how many replays of it came before (private data of a replay is other data).
 struct Requester {
+  std::uint32_t wave = 0;
   unsigned trace = 0;
   std::uint64_t generation = 0;
 };
@@ -77,12 +77,12 @@ class MemorySystem {
  public:
   MemorySystem(const Parameters& parameters, const TraceSet& traces, const ChipLoad& load);
 
-  /// Earliest time at or after `now` when the vector memory queue has room.
-  Clk vmemRoom(Clk now);
+  /// Room in the vector memory queue for a request of `wave`.
+  RequestQueue::Room room(std::uint32_t wave, Clk now) { return queue.room(wave, now); }
   /// Issues a vector access; returns when its counter decrements.
   Clk vector(const PreparedWave& wave, const PreparedAccess& access, Requester who, Clk now);
   /// A vector instruction without active lanes: returns at once, in order.
-  Clk emptyVector(Clk now);
+  Clk emptyVector(Requester who, Clk now);
   Clk scalar(const PreparedWave& wave, const PreparedAccess& access, Requester who, Clk now);
 
   const Traffic& traffic() const { return counted; }
@@ -109,7 +109,7 @@ class MemorySystem {
   std::unordered_set<std::uint64_t> seen; ///< private lines fetched before: the Infinity Cache has them
   std::vector<std::uint64_t> sameXcd;     ///< per trace: mask of other traces of its XCD
   std::vector<std::uint64_t> otherXcd;
-  std::deque<Clk> queuedStarts;                ///< service starts of queued vector requests
+  RequestQueue queue;                          ///< vector requests until their service starts
   std::deque<std::pair<Clk, double>> inflight; ///< completion and bytes of loads, in order
   double inflightBytes = 0;
   double addressFree = 0, addressBusy = 0;

@@ -1,6 +1,6 @@
 #include "timing/static_code.h"
 
-#include "timing/mfma_table.h"
+#include "isa/matrix_cost.h"
 
 #include <algorithm>
 #include <string_view>
@@ -56,7 +56,7 @@ bool isVector(const isa::Operand& operand) {
 
 void analyseMfma(StaticInst& s, const Instruction& inst, unsigned accumOffset) {
   s.category = Category::mfma;
-  const MfmaCost cost = mfmaCost(inst.base).value_or(MfmaCost{8, true});
+  const isa::MatrixCost cost = isa::matrixCost(inst.base).value_or(isa::MatrixCost{8, true});
   s.passes = cost.passes;
   s.xdl = cost.xdl;
   // Printed form: D, A, B, C (MFMA) or D, A, B, index (SMFMAC, which accumulates into D).

@@ -140,8 +140,9 @@ Result<PreparedWave> prepareWave(const emulator::WaveTrace& wave, std::uint64_t 
     }
     result.accesses.push_back(prepared);
   }
-  std::stable_sort(result.accesses.begin(), result.accesses.end(),
-                   [](const PreparedAccess& a, const PreparedAccess& b) { return a.step < b.step; });
+  const auto byStep = [](const PreparedAccess& a, const PreparedAccess& b) { return a.step < b.step; };
+  if (!std::is_sorted(result.accesses.begin(), result.accesses.end(), byStep))
+    return internalError("trace of workgroup {} lists its accesses out of order", group);
   return result;
 }
 

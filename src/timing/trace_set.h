@@ -55,7 +55,7 @@ struct TraceSet {
   std::vector<LineInfo> lines;
 
   /// Errors (internal): a path that leaves the code or enters an instruction's middle, a wave without instructions,
-  /// line or address indices outside the trace, more than maxTraces traces.
+  /// line or address indices outside the trace, accesses out of order, more than maxTraces traces.
   static Result<TraceSet> prepare(const std::vector<emulator::WorkgroupTrace>& traces,
                                   const std::vector<StaticInst>& code);
 };

@@ -65,11 +65,6 @@ template <bool Masked> struct Sink {
 };
 
 /// One chunk of 16 lanes: all loads, then the body, then the stores, so that destinations may overlap sources.
-template <class Spec, bool Masked, class P, class... A, std::size_t... I>
-ASMEVO_LANE std::uint64_t runChunk(const SourceView* src, std::uint32_t* const* dst, std::uint64_t maskIn,
-                                   std::uint64_t exec, const P& mode, unsigned chunk, sem::Signature<A...>,
-                                   std::index_sequence<I...>);
-
 template <class Spec, bool Masked, class P, class R, class... A, std::size_t... I>
 ASMEVO_LANE std::uint64_t runChunk(const SourceView* src, std::uint32_t* const* dst, std::uint64_t maskIn,
                                    std::uint64_t exec, const P& mode, unsigned chunk, R (*)(A...),
@@ -180,22 +175,15 @@ template <class Spec, bool AllVgpr> void fast(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
 }
 
-/// Rows of the .def files become specs: SPEED is fast (own handlers), or plain (the general handler only). MODE tells whether
-/// the body computes with floats.
-struct SpeedFast {
-  static constexpr bool handlers = true, unrolled = true;
-};
-struct SpeedPlain {
-  static constexpr bool handlers = false, unrolled = false;
-};
-
 template <class Fn> struct ReadsMask;
 template <class R, class... A> struct ReadsMask<R(A...)> {
   static constexpr bool value = ((A::type == OperandType::mask) || ...);
 };
 
 template <class Spec> constexpr CoreEntry entryOf(const char* name) {
-  CoreEntry e{name, sem::Signature<typename Spec::Type>::info(), &core<Spec>, nullptr, nullptr};
+  CoreEntry e{name, sem::Signature<typename Spec::Type>::info(), RoundField::none, &core<Spec>, nullptr, nullptr};
+  if constexpr (Spec::rounds && sem::typeInfo(Spec::dst).isFloat)
+    e.round = sem::typeInfo(Spec::dst).elementBits == 32 ? RoundField::f32 : RoundField::f64;
   if constexpr (Spec::handlers) {
     e.allVgpr = &fast<Spec, true>;
     e.anyKind = &fast<Spec, false>;
@@ -203,19 +191,37 @@ template <class Spec> constexpr CoreEntry entryOf(const char* name) {
   return e;
 }
 
+/// The first two columns of a row after its name (isa/semantics/table.h).
 namespace speed {
-using fast = SpeedFast;
-using plain = SpeedPlain;
+struct fast {
+  static constexpr bool handlers = true, unrolled = true;
+};
+struct plain {
+  static constexpr bool handlers = false, unrolled = false;
+};
 } // namespace speed
-namespace modeuse {
-inline constexpr bool bits = false; ///< integers and moves
-inline constexpr bool flt = true;   ///< floating point: MODE matters
-} // namespace modeuse
+namespace use {
+struct bits { ///< integers and moves
+  static constexpr bool usesMode = false, rounds = false;
+};
+struct mode { ///< floating point: denormals and rounding by MODE
+  static constexpr bool usesMode = true, rounds = true;
+};
+struct nearest { ///< floating point, to nearest-even whatever MODE says
+  static constexpr bool usesMode = true, rounds = false;
+};
+} // namespace use
 
-/// Declares a spec; the same line gives the table's entry through ASMEVO_ENTRY.
-#define ASMEVO_SPEC(name, speedName, use, body, ...)                                                                   \
-  struct Spec_##name : speed::speedName {                                                                              \
-    using Type = sem::__VA_ARGS__;                                                                                     \
+/// Makes a row of a .def file a spec: a type that core and fast are instantiated with.
+#define ASMEVO_SPEC(name, speedName, useName, body, signature, section)                                                \
+  struct name : speed::speedName, use::useName {                                                                       \
+    using Type = signature;                                                                                            \
+    static constexpr bool readsMask = ReadsMask<Type>::value;                                                          \
+    static constexpr OperandType dst = Signature<Type>::info().dst;                                                    \
+    template <class D, class... A> [[gnu::always_inline]] static auto run(const D& d, A... a) {                        \
+      return body(d, a...);                                                                                            \
+    }                                                                                                                  \
   };
+#define ASMEVO_ENTRY(name, speedName, useName, body, signature, section) entryOf<rows::name>(#name),
 
 } // namespace asmevo::emulator::ASMEVO_SIMD_NS

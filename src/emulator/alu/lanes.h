@@ -13,7 +13,7 @@
 
 namespace asmevo::emulator::ASMEVO_SIMD_NS {
 
-namespace fmt = isa::semantics::fmt;
+namespace flt = isa::semantics::flt;
 
 using U16x16 = std::uint16_t __attribute__((ext_vector_type(16)));
 using U32x16 = std::uint32_t __attribute__((ext_vector_type(16)));
@@ -184,31 +184,31 @@ template <class P> struct Lanes {
   ASMEVO_LANE Mask mnot(Mask a) const { return a ^ cmask(true); }
 
   // Denormals. A denormal becomes a zero of its sign.
-  ASMEVO_LANE B32 flushed(fmt::F32, B32 a) const {
+  ASMEVO_LANE B32 flushed(flt::F32, B32 a) const {
     return blend(maskOf((a & B32(0x7f800000)) == B32(0)), a & B32(0x80000000), a);
   }
-  ASMEVO_LANE B32 flushed(fmt::F16, B32 a) const {
+  ASMEVO_LANE B32 flushed(flt::F16, B32 a) const {
     return blend(maskOf((a & B32(0x7c00)) == B32(0)), a & B32(0x8000), a);
   }
-  ASMEVO_LANE B64 flushed(fmt::F64, B64 a) const {
+  ASMEVO_LANE B64 flushed(flt::F64, B64 a) const {
     return blend(maskOf((a & B64(0x7ff0000000000000)) == B64(0)), a & B64(0x8000000000000000), a);
   }
-  ASMEVO_LANE B32 fin(fmt::F32 f, B32 a) const { return mode.in32 ? flushed(f, a) : a; }
-  ASMEVO_LANE B32 fin(fmt::F16 f, B32 a) const { return mode.in64 ? flushed(f, a) : a; }
-  ASMEVO_LANE B64 fin(fmt::F64 f, B64 a) const { return mode.in64 ? flushed(f, a) : a; }
-  ASMEVO_LANE B32 fout(fmt::F32 f, B32 a) const { return mode.out32 ? flushed(f, a) : a; }
-  ASMEVO_LANE B32 fout(fmt::F16 f, B32 a) const { return mode.out64 ? flushed(f, a) : a; }
-  ASMEVO_LANE B64 fout(fmt::F64 f, B64 a) const { return mode.out64 ? flushed(f, a) : a; }
+  ASMEVO_LANE B32 fin(flt::F32 f, B32 a) const { return mode.in32 ? flushed(f, a) : a; }
+  ASMEVO_LANE B32 fin(flt::F16 f, B32 a) const { return mode.in64 ? flushed(f, a) : a; }
+  ASMEVO_LANE B64 fin(flt::F64 f, B64 a) const { return mode.in64 ? flushed(f, a) : a; }
+  ASMEVO_LANE B32 fout(flt::F32 f, B32 a) const { return mode.out32 ? flushed(f, a) : a; }
+  ASMEVO_LANE B32 fout(flt::F16 f, B32 a) const { return mode.out64 ? flushed(f, a) : a; }
+  ASMEVO_LANE B64 fout(flt::F64 f, B64 a) const { return mode.out64 ? flushed(f, a) : a; }
 
   // From bits to host floats and back; f16 computes in f32, where + and * need no second look (24 >= 2 * 11 + 2 bits).
-  ASMEVO_LANE F32x16 load(fmt::F32 f, B32 a) const { return asF32(fin(f, a)); }
-  ASMEVO_LANE F32x16 load(fmt::F16 f, B32 a) const { return halfToFloat(fin(f, a)); }
-  ASMEVO_LANE F64x16 load(fmt::F64 f, B64 a) const { return asF64(fin(f, a)); }
+  ASMEVO_LANE F32x16 load(flt::F32 f, B32 a) const { return asF32(fin(f, a)); }
+  ASMEVO_LANE F32x16 load(flt::F16 f, B32 a) const { return halfToFloat(fin(f, a)); }
+  ASMEVO_LANE F64x16 load(flt::F64 f, B64 a) const { return asF64(fin(f, a)); }
   ASMEVO_LANE B32 canonical(F32x16 r) const { return blend(maskOf(r != r), B32(0x7fc00000), asU32(r)); }
   ASMEVO_LANE B64 canonical(F64x16 r) const { return blend(maskOf(r != r), B64(0x7ff8000000000000), asU64(r)); }
-  ASMEVO_LANE B32 store(fmt::F32 f, F32x16 r) const { return fout(f, canonical(r)); }
-  ASMEVO_LANE B32 store(fmt::F16 f, F32x16 r) const { return fout(f, floatToHalf(asF32(canonical(r)))); }
-  ASMEVO_LANE B64 store(fmt::F64 f, F64x16 r) const { return fout(f, canonical(r)); }
+  ASMEVO_LANE B32 store(flt::F32 f, F32x16 r) const { return fout(f, canonical(r)); }
+  ASMEVO_LANE B32 store(flt::F16 f, F32x16 r) const { return fout(f, floatToHalf(asF32(canonical(r)))); }
+  ASMEVO_LANE B64 store(flt::F64 f, F64x16 r) const { return fout(f, canonical(r)); }
 
   // Arithmetic.
   template <class F, class V> ASMEVO_LANE V fadd(F f, V a, V b) const { return store(f, load(f, a) + load(f, b)); }
@@ -273,27 +273,27 @@ template <class P> struct Lanes {
     r = blend(Max ? maskOf(q < p) : maskOf(p < q), x, r);
     r = blend(maskOf(q != q), x, r);
     if (mode.ieee) {
-      const V quietBit = bitsLike(f, x, fmt::quietBit<F>), zero = bitsLike(f, x, 0);
+      const V quietBit = bitsLike(f, x, flt::quietBit<F>), zero = bitsLike(f, x, 0);
       r = blend(maskOf(q != q) & maskOf((y & quietBit) == zero), y | quietBit, r);
       r = blend(maskOf(p != p) & maskOf((x & quietBit) == zero), x | quietBit, r);
     }
     return r;
   }
-  ASMEVO_LANE F32x16 hostOf(fmt::F32, B32 a) const { return asF32(a); }
-  ASMEVO_LANE F32x16 hostOf(fmt::F16, B32 a) const { return halfToFloat(a); }
-  ASMEVO_LANE F64x16 hostOf(fmt::F64, B64 a) const { return asF64(a); }
+  ASMEVO_LANE F32x16 hostOf(flt::F32, B32 a) const { return asF32(a); }
+  ASMEVO_LANE F32x16 hostOf(flt::F16, B32 a) const { return halfToFloat(a); }
+  ASMEVO_LANE F64x16 hostOf(flt::F64, B64 a) const { return asF64(a); }
 
   /// a * 2^n, rounded once.
-  ASMEVO_LANE B32 fldexp(fmt::F32 f, B32 a, B32 n) const {
+  ASMEVO_LANE B32 fldexp(flt::F32 f, B32 a, B32 n) const {
     const B32 bounded = smax(smin(n, B32(300)), B32(static_cast<std::uint32_t>(-300)));
     const F64x16 scale = asF64((sext(bounded) + B64(1023)) << B64(52));
     return store(f, narrowed(widen(load(f, a)) * scale));
   }
-  ASMEVO_LANE B32 fldexp(fmt::F16 f, B32 a, B32 n) const {
+  ASMEVO_LANE B32 fldexp(flt::F16 f, B32 a, B32 n) const {
     const B32 bounded = smax(smin(n, B32(60)), B32(static_cast<std::uint32_t>(-60)));
     return store(f, load(f, a) * asF32((bounded + B32(127)) << B32(23)));
   }
-  ASMEVO_LANE B64 fldexp(fmt::F64 f, B64 a, B32 n) const {
+  ASMEVO_LANE B64 fldexp(flt::F64 f, B64 a, B32 n) const {
     const B64 bounded = sext(smax(smin(n, B32(4200)), B32(static_cast<std::uint32_t>(-4200))));
     const F64x16 x = load(f, a);
     // Denormals are made normal first; then the exponent field is set, 64 above the wanted one where that is not normal,
@@ -315,23 +315,23 @@ template <class P> struct Lanes {
   }
 
   // Transcendentals.
-  ASMEVO_LANE B32 fexp(fmt::F32 f, B32 a) const { return flushed(f, canonical(expOf(asF32(flushed(f, a))))); }
-  ASMEVO_LANE B32 fexp(fmt::F16 f, B32 a) const { return store(f, expOf(load(f, a))); }
-  ASMEVO_LANE B32 flog(fmt::F32 f, B32 a) const { return flushed(f, canonical(logOf(asF32(flushed(f, a))))); }
-  ASMEVO_LANE B32 flog(fmt::F16 f, B32 a) const { return store(f, logOf(load(f, a))); }
-  ASMEVO_LANE B32 frcp(fmt::F32 f, B32 a) const { return flushed(f, canonical(F32x16(1.0f) / asF32(flushed(f, a)))); }
-  ASMEVO_LANE B32 frcp(fmt::F16 f, B32 a) const { return store(f, F32x16(1.0f) / load(f, a)); }
-  ASMEVO_LANE B64 frcp(fmt::F64 f, B64 a) const { return store(f, F64x16(1.0) / load(f, a)); }
-  ASMEVO_LANE B32 fsqrt(fmt::F32 f, B32 a) const { return canonical(__builtin_elementwise_sqrt(asF32(flushed(f, a)))); }
-  ASMEVO_LANE B32 fsqrt(fmt::F16 f, B32 a) const { return store(f, __builtin_elementwise_sqrt(load(f, a))); }
-  ASMEVO_LANE B64 fsqrt(fmt::F64 f, B64 a) const { return store(f, __builtin_elementwise_sqrt(load(f, a))); }
+  ASMEVO_LANE B32 fexp(flt::F32 f, B32 a) const { return flushed(f, canonical(expOf(asF32(flushed(f, a))))); }
+  ASMEVO_LANE B32 fexp(flt::F16 f, B32 a) const { return store(f, expOf(load(f, a))); }
+  ASMEVO_LANE B32 flog(flt::F32 f, B32 a) const { return flushed(f, canonical(logOf(asF32(flushed(f, a))))); }
+  ASMEVO_LANE B32 flog(flt::F16 f, B32 a) const { return store(f, logOf(load(f, a))); }
+  ASMEVO_LANE B32 frcp(flt::F32 f, B32 a) const { return flushed(f, canonical(F32x16(1.0f) / asF32(flushed(f, a)))); }
+  ASMEVO_LANE B32 frcp(flt::F16 f, B32 a) const { return store(f, F32x16(1.0f) / load(f, a)); }
+  ASMEVO_LANE B64 frcp(flt::F64 f, B64 a) const { return store(f, F64x16(1.0) / load(f, a)); }
+  ASMEVO_LANE B32 fsqrt(flt::F32 f, B32 a) const { return canonical(__builtin_elementwise_sqrt(asF32(flushed(f, a)))); }
+  ASMEVO_LANE B32 fsqrt(flt::F16 f, B32 a) const { return store(f, __builtin_elementwise_sqrt(load(f, a))); }
+  ASMEVO_LANE B64 fsqrt(flt::F64 f, B64 a) const { return store(f, __builtin_elementwise_sqrt(load(f, a))); }
   ASMEVO_LANE F32x16 rsqOf(F32x16 x) const {
     return narrowed(F64x16(1.0) / __builtin_elementwise_sqrt(widen(x)));
   }
-  ASMEVO_LANE B32 frsq(fmt::F32 f, B32 a) const { return canonical(rsqOf(asF32(flushed(f, a)))); }
-  ASMEVO_LANE B32 frsq(fmt::F16 f, B32 a) const { return store(f, rsqOf(load(f, a))); }
+  ASMEVO_LANE B32 frsq(flt::F32 f, B32 a) const { return canonical(rsqOf(asF32(flushed(f, a)))); }
+  ASMEVO_LANE B32 frsq(flt::F16 f, B32 a) const { return store(f, rsqOf(load(f, a))); }
   /// One correction step takes 1/sqrt from two roundings to (nearly always) the correctly rounded value.
-  ASMEVO_LANE B64 frsq(fmt::F64 f, B64 a) const {
+  ASMEVO_LANE B64 frsq(flt::F64 f, B64 a) const {
     const F64x16 x = load(f, a);
     const F64x16 y = F64x16(1.0) / __builtin_elementwise_sqrt(x);
     const F64x16 product = x * y;
@@ -355,19 +355,19 @@ template <class P> struct Lanes {
                                  blend(maskOf(x == infinity), U32x16(0x7f800000), U32x16(0x7fc00000)));
     return asF32(blend(ordinary, asU32(r), special));
   }
-  ASMEVO_LANE B32 fsin(fmt::F32 f, B32 a) const {
+  ASMEVO_LANE B32 fsin(flt::F32 f, B32 a) const {
     return flushed(f, canonical(narrowed(sinTurns<false>(widen(asF32(flushed(f, a)))))));
   }
-  ASMEVO_LANE B32 fcos(fmt::F32 f, B32 a) const {
+  ASMEVO_LANE B32 fcos(flt::F32 f, B32 a) const {
     return flushed(f, canonical(narrowed(sinTurns<true>(widen(asF32(flushed(f, a)))))));
   }
-  ASMEVO_LANE B32 fsin(fmt::F16 f, B32 a) const { return store(f, narrowed(sinTurns<false>(widen(load(f, a))))); }
-  ASMEVO_LANE B32 fcos(fmt::F16 f, B32 a) const { return store(f, narrowed(sinTurns<true>(widen(load(f, a))))); }
+  ASMEVO_LANE B32 fsin(flt::F16 f, B32 a) const { return store(f, narrowed(sinTurns<false>(widen(load(f, a))))); }
+  ASMEVO_LANE B32 fcos(flt::F16 f, B32 a) const { return store(f, narrowed(sinTurns<true>(widen(load(f, a))))); }
 
   // Conversions.
-  ASMEVO_LANE B32 f32FromF16(B32 a) const { return canonical(load(fmt::F16{}, a)); }
-  ASMEVO_LANE B32 f16FromF32(B32 a) const { return store(fmt::F16{}, load(fmt::F32{}, a)); }
-  ASMEVO_LANE B32 f16FromF32Rtz(B32 a) const { return fout(fmt::F16{}, halfTowardZero(fin(fmt::F32{}, a))); }
+  ASMEVO_LANE B32 f32FromF16(B32 a) const { return canonical(load(flt::F16{}, a)); }
+  ASMEVO_LANE B32 f16FromF32(B32 a) const { return store(flt::F16{}, load(flt::F32{}, a)); }
+  ASMEVO_LANE B32 f16FromF32Rtz(B32 a) const { return fout(flt::F16{}, halfTowardZero(fin(flt::F32{}, a))); }
   /// Truncation on the bits: no conversion instruction with a fixed mode is needed.
   ASMEVO_LANE B32 halfTowardZero(B32 a) const {
     const B32 sign = (a >> B32(16)) & B32(0x8000);
@@ -381,8 +381,8 @@ template <class P> struct Lanes {
     r = blend(eq(magnitude, B32(0x7f800000)), B32(0x7c00), r);
     return blend(ult(B32(0x7f800000), magnitude), B32(0x7e00), r | sign);
   }
-  ASMEVO_LANE B64 f64FromF32(B32 a) const { return canonical(widen(load(fmt::F32{}, a))); }
-  ASMEVO_LANE B32 f32FromF64(B64 a) const { return store(fmt::F32{}, narrowed(load(fmt::F64{}, a))); }
+  ASMEVO_LANE B64 f64FromF32(B32 a) const { return canonical(widen(load(flt::F32{}, a))); }
+  ASMEVO_LANE B32 f32FromF64(B64 a) const { return store(flt::F32{}, narrowed(load(flt::F64{}, a))); }
   ASMEVO_LANE B32 f32FromI32(B32 a) const { return asU32(__builtin_convertvector((I32x16)a, F32x16)); }
   ASMEVO_LANE B32 f32FromU32(B32 a) const { return asU32(__builtin_convertvector(a, F32x16)); }
   ASMEVO_LANE B64 f64FromI32(B32 a) const { return asU64(__builtin_convertvector((I32x16)a, F64x16)); }
@@ -434,7 +434,7 @@ template <class P> struct Lanes {
   /// Drop: fraction bits that go away; Rebias: f32 exponent field of the result's field 0. Nearest-even, or the random
   /// bits added below the kept ones and the rest cut off. MODE.FP16_OVFL: finite overflow gives the largest number.
   template <unsigned Drop, unsigned Rebias> ASMEVO_LANE B32 toSmallFloat(B32 x, B32 random, bool stochastic) const {
-    const B32 a = fin(fmt::F32{}, x);
+    const B32 a = fin(flt::F32{}, x);
     const B32 magnitude = a & B32(0x7fffffff);
     const B32 field = magnitude >> B32(23);
     const B32 mantissa = (magnitude & B32(0x7fffff)) | blend(eq(field, B32(0)), B32(0), B32(0x800000));

@@ -28,17 +28,18 @@ struct CoreArgs {
 /// All 64 lanes of one opcode, whatever EXEC is.
 using Core = void (*)(CoreArgs&, const ModeState&);
 
+/// Which MODE field rounds the result.
+enum class RoundField : std::uint8_t { none, f32, f64 };
+
 /// One opcode in one build of the handlers.
 struct CoreEntry {
   const char* name;
   isa::semantics::SignatureInfo signature;
+  RoundField round;
   Core core;
   Handler allVgpr; ///< sources are VGPRs without modifiers; null: only the general handler
   Handler anyKind; ///< VGPRs, SGPRs and constants without modifiers
 };
-
-/// Which MODE field rounds the result.
-enum class RoundField : std::uint8_t { none, f32, f64 };
 
 /// How one source is made from registers: in this order DPP, SDWA or op_sel, sext, abs, neg.
 struct SourcePlan {
@@ -52,6 +53,7 @@ struct SourcePlan {
   bool mixHalf = false; ///< mix: the source is a half
   isa::SdwaSel sdwa = isa::SdwaSel::dword;
   bool dpp = false;
+  bool old = false;     ///< the destination's old value
 };
 
 struct AluPlan {

@@ -24,17 +24,17 @@ ASMEVO_SEM cvt_f32_ubyte0(const auto& d, auto a) { return d.f32FromU32(byteOf(d,
 ASMEVO_SEM cvt_f32_ubyte1(const auto& d, auto a) { return d.f32FromU32(byteOf(d, a, 1)); }
 ASMEVO_SEM cvt_f32_ubyte2(const auto& d, auto a) { return d.f32FromU32(byteOf(d, a, 2)); }
 ASMEVO_SEM cvt_f32_ubyte3(const auto& d, auto a) { return d.f32FromU32(byteOf(d, a, 3)); }
-ASMEVO_SEM cvt_flr_i32_f32(const auto& d, auto a) { return d.i32FromF32(d.ffloor(fmt::F32{}, a)); }
+ASMEVO_SEM cvt_flr_i32_f32(const auto& d, auto a) { return d.i32FromF32(d.ffloor(flt::F32{}, a)); }
 /// floor(x + 0.5) of the exact sum.
 ASMEVO_SEM cvt_rpi_i32_f32(const auto& d, auto a) {
-  auto down = d.ffloor(fmt::F32{}, a);
-  auto part = d.fadd(fmt::F32{}, a, fneg<fmt::F32>(d, down));
-  auto up = d.fadd(fmt::F32{}, down, d.c32(0x3f800000));
-  return d.i32FromF32(d.select(d.fle(fmt::F32{}, d.c32(0x3f000000), part), up, down));
+  auto down = d.ffloor(flt::F32{}, a);
+  auto part = d.fadd(flt::F32{}, a, fneg<flt::F32>(d, down));
+  auto up = d.fadd(flt::F32{}, down, d.c32(0x3f800000));
+  return d.i32FromF32(d.select(d.fle(flt::F32{}, d.c32(0x3f000000), part), up, down));
 }
 /// Signed 4-bit number divided by 16.
 ASMEVO_SEM cvt_off_f32_i4(const auto& d, auto a) {
-  return d.fmul(fmt::F32{}, d.f32FromI32(d.sar(d.shl(a, d.c32(28)), d.c32(28))), d.c32(0x3d800000));
+  return d.fmul(flt::F32{}, d.f32FromI32(d.sar(d.shl(a, d.c32(28)), d.c32(28))), d.c32(0x3d800000));
 }
 
 ASMEVO_SEM cvt_f16_i16(const auto& d, auto a) { return d.f16FromF32(d.f32FromI32(sext16(d, a))); }
@@ -44,13 +44,13 @@ ASMEVO_SEM cvt_u16_f16(const auto& d, auto a) { return clampU16(d, d.i32FromF32(
 
 /// Normalized: [-1, 1] to 16-bit integers, to nearest.
 ASMEVO_SEM snorm16(const auto& d, auto a) {
-  auto scaled = d.fmul(fmt::F64{}, d.f64FromF32(a), d.c64(0x40dfffc000000000)); // 32767
-  auto r = d.i32FromF64(d.frndne(fmt::F64{}, scaled));
+  auto scaled = d.fmul(flt::F64{}, d.f64FromF32(a), d.c64(0x40dfffc000000000)); // 32767
+  auto r = d.i32FromF64(d.frndne(flt::F64{}, scaled));
   return lo16(d, d.smax(d.smin(r, d.c32(32767)), d.c32(static_cast<std::uint32_t>(-32767))));
 }
 ASMEVO_SEM unorm16(const auto& d, auto a) {
-  auto scaled = d.fmul(fmt::F64{}, d.f64FromF32(a), d.c64(0x40efffe000000000)); // 65535
-  return clampU16(d, d.i32FromF64(d.frndne(fmt::F64{}, scaled)));
+  auto scaled = d.fmul(flt::F64{}, d.f64FromF32(a), d.c64(0x40efffe000000000)); // 65535
+  return clampU16(d, d.i32FromF64(d.frndne(flt::F64{}, scaled)));
 }
 ASMEVO_SEM cvt_norm_i16_f16(const auto& d, auto a) { return snorm16(d, d.f32FromF16(a)); }
 ASMEVO_SEM cvt_norm_u16_f16(const auto& d, auto a) { return unorm16(d, d.f32FromF16(a)); }
@@ -68,7 +68,7 @@ ASMEVO_SEM cvt_pk_u16_u32(const auto& d, auto a, auto b) {
 ASMEVO_SEM cvt_pk_i16_i32(const auto& d, auto a, auto b) { return pack16(d, clampI16(d, a), clampI16(d, b)); }
 /// A byte of the last source replaced by the first as an unsigned integer, to nearest.
 ASMEVO_SEM cvt_pk_u8_f32(const auto& d, auto a, auto index, auto into) {
-  auto value = clampU8(d, d.i32FromF32(d.frndne(fmt::F32{}, a)));
+  auto value = clampU8(d, d.i32FromF32(d.frndne(flt::F32{}, a)));
   auto at = d.shl(d.and_(index, d.c32(3)), d.c32(3));
   return d.or_(d.and_(into, d.not_(d.shl(d.c32(0xff), at))), d.shl(value, at));
 }

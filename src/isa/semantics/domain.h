@@ -16,7 +16,7 @@
 /// Masks
 ///   mand mor mxor mnot   lane() -> B32: the lane's number
 ///
-/// Floating point. The first argument is the format, fmt::F16 (low half of a B32), fmt::F32 (B32) or fmt::F64 (B64). Every
+/// Floating point. The first argument is the format, flt::F16 (low half of a B32), flt::F32 (B32) or flt::F64 (B64). Every
 /// operation reads its inputs and rounds its result as the MODE register says (denormals flushed or kept by type, round
 /// mode by type); a NaN that it computes is the format's positive quiet NaN with an otherwise zero payload.
 ///   fadd fmul ffma (one rounding) ffloor fceil ftrunc frndne fldexp(f, x, n: B32)   feq flt fle funord -> Mask
@@ -33,7 +33,7 @@
 
 #include "isa/semantics/types.h"
 
-namespace asmevo::isa::semantics::fmt {
+namespace asmevo::isa::semantics::flt {
 
 struct F16 {
   static constexpr unsigned bits = 16, mantissa = 10, exponentMax = 31, bias = 15;
@@ -57,7 +57,7 @@ template <class F> constexpr std::uint64_t powerOfTwo(int e) {
   return static_cast<std::uint64_t>(static_cast<int>(F::bias) + e) << F::mantissa;
 }
 
-} // namespace asmevo::isa::semantics::fmt
+} // namespace asmevo::isa::semantics::flt
 
 namespace asmevo::isa::semantics {
 

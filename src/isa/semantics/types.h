@@ -25,7 +25,10 @@ enum class OperandType : std::uint8_t {
   pkB32, ///< two dwords in a register pair
   mix,   ///< v_fma_mix: f32, or a half of a register, by op_sel_hi and op_sel
   b128,
-  mask,  ///< one bit per lane: an SGPR pair or VCC
+  mask,  ///< one bit per lane: an SGPR pair or VCC; of a scalar instruction: SCC
+  simm16, ///< 16-bit immediate of SOPK, sign-extended
+  uimm16, ///< 16-bit immediate of SOPK, zero-extended
+  exec,  ///< the EXEC mask, not printed
 };
 
 struct OperandTypeInfo {
@@ -52,6 +55,9 @@ constexpr OperandTypeInfo typeInfo(OperandType type) {
   case OperandType::mix: return {1, 32, true, false};
   case OperandType::b128: return {4, 32, false, false};
   case OperandType::mask: return {2, 64, false, false};
+  case OperandType::simm16:
+  case OperandType::uimm16: return {0, 32, false, false};
+  case OperandType::exec: return {2, 64, false, false};
   }
   return {0, 0, false, false};
 }
@@ -65,11 +71,15 @@ template <OperandType T, bool Old = false, Unwritten U = Unwritten::zero> struct
   static constexpr OperandType type = T;
   static constexpr bool old = Old;
   static constexpr Unwritten unwritten = U;
-  static constexpr bool maskOut = false;
+  static constexpr bool maskOut = false, execOut = false;
 };
 /// A destination register and an SGPR mask (carry-out, v_div_scale's flag).
 template <class V> struct WithMask : V {
   static constexpr bool maskOut = true;
+};
+/// A scalar destination and EXEC and SCC (s_and_saveexec_b64 and its like).
+template <class V> struct WithExec : V {
+  static constexpr bool maskOut = true, execOut = true;
 };
 } // namespace tag
 
@@ -89,7 +99,12 @@ using PB32 = tag::Value<OperandType::pkB32>;
 using MIX = tag::Value<OperandType::mix>;
 using B128 = tag::Value<OperandType::b128>;
 using MASK = tag::Value<OperandType::mask>;
+using SIMM16 = tag::Value<OperandType::simm16>;
+using UIMM16 = tag::Value<OperandType::uimm16>;
+using EXEC = tag::Value<OperandType::exec>;
+using SCC = MASK;
 using OldB32 = tag::Value<OperandType::b32, true>;
+using OldB64 = tag::Value<OperandType::b64, true>;
 using OldF32 = tag::Value<OperandType::f32, true>;
 using OldF64 = tag::Value<OperandType::f64, true>;
 using OldF16 = tag::Value<OperandType::f16, true>;
@@ -98,11 +113,13 @@ using B32M = tag::WithMask<B32>;
 using F32M = tag::WithMask<F32>;
 using B64M = tag::WithMask<B64>;
 using F64M = tag::WithMask<F64>;
+using B64X = tag::WithExec<B64>;
 
 /// The parts of a signature as values.
 struct SignatureInfo {
   OperandType dst = OperandType::none; ///< mask: the only result is a lane mask (v_cmp)
-  bool maskOut = false;                ///< also writes a lane mask
+  bool maskOut = false;                ///< also writes a lane mask (scalar: SCC)
+  bool execOut = false;                ///< also writes EXEC
   Unwritten unwritten = Unwritten::zero;
   std::uint8_t sources = 0;
   std::array<OperandType, 4> src{};
@@ -117,6 +134,7 @@ template <class R, class... A> struct Signature<R(A...)> {
     SignatureInfo i;
     i.dst = R::type;
     i.maskOut = R::maskOut;
+    i.execOut = R::execOut;
     i.unwritten = R::unwritten;
     i.sources = sizeof...(A);
     std::size_t at = 0;
@@ -131,6 +149,13 @@ template <class V, class M> struct Out {
   M mask;
 };
 template <class V, class M> Out(V, M) -> Out<V, M>;
+/// Value, EXEC and SCC.
+template <class V, class M> struct ExecOut {
+  V value;
+  V exec;
+  M scc;
+};
+template <class V, class M> ExecOut(V, V, M) -> ExecOut<V, M>;
 /// Two dwords that are not one number.
 template <class V> struct Pair {
   V lo, hi;

@@ -35,33 +35,33 @@ ASMEVO_PACKED2(pk_sub_i16_sat, sub_i16_sat)
 ASMEVO_PACKED3(pk_mad_u16, mad_u16)
 ASMEVO_PACKED3(pk_mad_u16_sat, mad_u16_sat)
 ASMEVO_PACKED3(pk_mad_i16_sat, mad_i16_sat)
-ASMEVO_PACKED2(pk_add_f16, fadd<fmt::F16>)
-ASMEVO_PACKED2(pk_mul_f16, fmul<fmt::F16>)
-ASMEVO_PACKED2(pk_min_f16, fmin_<fmt::F16>)
-ASMEVO_PACKED2(pk_max_f16, fmax_<fmt::F16>)
-ASMEVO_PACKED3(pk_fma_f16, ffma<fmt::F16>)
+ASMEVO_PACKED2(pk_add_f16, fadd<flt::F16>)
+ASMEVO_PACKED2(pk_mul_f16, fmul<flt::F16>)
+ASMEVO_PACKED2(pk_min_f16, fmin_<flt::F16>)
+ASMEVO_PACKED2(pk_max_f16, fmax_<flt::F16>)
+ASMEVO_PACKED3(pk_fma_f16, ffma<flt::F16>)
 #undef ASMEVO_PACKED2
 #undef ASMEVO_PACKED3
 
 ASMEVO_SEM pk_add_f32(const auto& d, auto a, auto b) {
-  return Pair{d.fadd(fmt::F32{}, a.lo, b.lo), d.fadd(fmt::F32{}, a.hi, b.hi)};
+  return Pair{d.fadd(flt::F32{}, a.lo, b.lo), d.fadd(flt::F32{}, a.hi, b.hi)};
 }
 ASMEVO_SEM pk_mul_f32(const auto& d, auto a, auto b) {
-  return Pair{d.fmul(fmt::F32{}, a.lo, b.lo), d.fmul(fmt::F32{}, a.hi, b.hi)};
+  return Pair{d.fmul(flt::F32{}, a.lo, b.lo), d.fmul(flt::F32{}, a.hi, b.hi)};
 }
 ASMEVO_SEM pk_fma_f32(const auto& d, auto a, auto b, auto c) {
-  return Pair{d.ffma(fmt::F32{}, a.lo, b.lo, c.lo), d.ffma(fmt::F32{}, a.hi, b.hi, c.hi)};
+  return Pair{d.ffma(flt::F32{}, a.lo, b.lo, c.lo), d.ffma(flt::F32{}, a.hi, b.hi, c.hi)};
 }
 
 // v_fma_mix: the sources have been widened to f32.
-ASMEVO_SEM fma_mix_f32(const auto& d, auto a, auto b, auto c) { return d.ffma(fmt::F32{}, a, b, c); }
+ASMEVO_SEM fma_mix_f32(const auto& d, auto a, auto b, auto c) { return d.ffma(flt::F32{}, a, b, c); }
 ASMEVO_SEM fma_mix_f16(const auto& d, auto a, auto b, auto c) {
-  return d.f16FromF32(d.ffma(fmt::F32{}, a, b, c));
+  return d.f16FromF32(d.ffma(flt::F32{}, a, b, c));
 }
 
 ASMEVO_SEM dot2_f32_f16(const auto& d, auto a, auto b, auto c) {
-  auto low = d.ffma(fmt::F32{}, d.f32FromF16(a), d.f32FromF16(b), c);
-  return d.ffma(fmt::F32{}, d.f32FromF16(hi16(d, a)), d.f32FromF16(hi16(d, b)), low);
+  auto low = d.ffma(flt::F32{}, d.f32FromF16(a), d.f32FromF16(b), c);
+  return d.ffma(flt::F32{}, d.f32FromF16(hi16(d, a)), d.f32FromF16(hi16(d, b)), low);
 }
 ASMEVO_SEM dot2_i32_i16(const auto& d, auto a, auto b, auto c) {
   return d.add(d.add(d.mul(sext16(d, a), sext16(d, b)), d.mul(sextHi16(d, a), sextHi16(d, b))), c);

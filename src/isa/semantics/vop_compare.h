@@ -52,7 +52,7 @@ template <class F> ASMEVO_SEM cmp_class(const auto& d, auto a, auto b) {
   auto field = exponentOf<F>(d, a);
   auto negative = d.ne(fsignBits<F>(d, a), bitsOf<F>(d, 0));
   auto bySign = [&](unsigned minus, unsigned plus) { return d.select(negative, d.c32(minus), d.c32(plus)); };
-  auto isQuiet = d.ne(d.and_(a, bitsOf<F>(d, fmt::quietBit<F>)), bitsOf<F>(d, 0));
+  auto isQuiet = d.ne(d.and_(a, bitsOf<F>(d, flt::quietBit<F>)), bitsOf<F>(d, 0));
   auto n = d.select(isZero<F>(d, a), bySign(5, 6), bySign(4, 7));
   n = d.select(d.ne(field, bitsOf<F>(d, 0)), bySign(3, 8), n);
   n = d.select(isInf<F>(d, a), bySign(2, 9), n);

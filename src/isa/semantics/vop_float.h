@@ -13,24 +13,24 @@ template <class F> ASMEVO_SEM valueBits(const auto& d, auto a) {
   else
     return a;
 }
-template <class F> ASMEVO_SEM fabsBits(const auto& d, auto a) { return d.and_(a, bitsOf<F>(d, fmt::absMask<F>)); }
-template <class F> ASMEVO_SEM fsignBits(const auto& d, auto a) { return d.and_(a, bitsOf<F>(d, fmt::signBit<F>)); }
-template <class F> ASMEVO_SEM fneg(const auto& d, auto a) { return d.xor_(a, bitsOf<F>(d, fmt::signBit<F>)); }
+template <class F> ASMEVO_SEM fabsBits(const auto& d, auto a) { return d.and_(a, bitsOf<F>(d, flt::absMask<F>)); }
+template <class F> ASMEVO_SEM fsignBits(const auto& d, auto a) { return d.and_(a, bitsOf<F>(d, flt::signBit<F>)); }
+template <class F> ASMEVO_SEM fneg(const auto& d, auto a) { return d.xor_(a, bitsOf<F>(d, flt::signBit<F>)); }
 template <class F> ASMEVO_SEM fracBits(const auto& d, auto a) {
-  return d.and_(a, bitsOf<F>(d, fmt::mantissaMask<F>));
+  return d.and_(a, bitsOf<F>(d, flt::mantissaMask<F>));
 }
 template <class F> ASMEVO_SEM exponentOf(const auto& d, auto a) {
   return d.shr(fabsBits<F>(d, a), bitsOf<F>(d, F::mantissa));
 }
 template <class F> ASMEVO_SEM isNan(const auto& d, auto a) {
-  return d.ult(bitsOf<F>(d, fmt::infinity<F>), fabsBits<F>(d, a));
+  return d.ult(bitsOf<F>(d, flt::infinity<F>), fabsBits<F>(d, a));
 }
 template <class F> ASMEVO_SEM isInf(const auto& d, auto a) {
-  return d.eq(fabsBits<F>(d, a), bitsOf<F>(d, fmt::infinity<F>));
+  return d.eq(fabsBits<F>(d, a), bitsOf<F>(d, flt::infinity<F>));
 }
 template <class F> ASMEVO_SEM isZero(const auto& d, auto a) { return d.eq(fabsBits<F>(d, a), bitsOf<F>(d, 0)); }
 template <class F> ASMEVO_SEM quiet(const auto& d, auto a) {
-  return d.or_(valueBits<F>(d, a), bitsOf<F>(d, fmt::quietBit<F>));
+  return d.or_(valueBits<F>(d, a), bitsOf<F>(d, flt::quietBit<F>));
 }
 
 template <class F> ASMEVO_SEM fadd(const auto& d, auto a, auto b) { return d.fadd(F{}, a, b); }
@@ -60,8 +60,8 @@ template <class F> ASMEVO_SEM fmed3(const auto& d, auto a, auto b, auto c) {
 }
 /// 0 times anything is +0 (DX9 rule).
 ASMEVO_SEM mul_legacy_f32(const auto& d, auto a, auto b) {
-  auto zero = d.mor(isZero<fmt::F32>(d, d.fin(fmt::F32{}, a)), isZero<fmt::F32>(d, d.fin(fmt::F32{}, b)));
-  return d.select(zero, d.c32(0), d.fmul(fmt::F32{}, a, b));
+  auto zero = d.mor(isZero<flt::F32>(d, d.fin(flt::F32{}, a)), isZero<flt::F32>(d, d.fin(flt::F32{}, b)));
+  return d.select(zero, d.c32(0), d.fmul(flt::F32{}, a, b));
 }
 
 template <class F> ASMEVO_SEM ffloor(const auto& d, auto a) { return d.ffloor(F{}, a); }
@@ -71,7 +71,7 @@ template <class F> ASMEVO_SEM frndne(const auto& d, auto a) { return d.frndne(F{
 /// x - floor(x), kept below 1.
 template <class F> ASMEVO_SEM ffract(const auto& d, auto a) {
   auto r = d.fadd(F{}, a, fneg<F>(d, d.ffloor(F{}, a)));
-  auto below = bitsOf<F>(d, fmt::powerOfTwo<F>(0) - 1);
+  auto below = bitsOf<F>(d, flt::powerOfTwo<F>(0) - 1);
   return d.select(isNan<F>(d, r), r, d.umin(valueBits<F>(d, r), below));
 }
 template <class F> ASMEVO_SEM fexp(const auto& d, auto a) { return d.fexp(F{}, a); }
@@ -84,7 +84,7 @@ template <class F> ASMEVO_SEM fcos_(const auto& d, auto a) { return d.fcos(F{}, 
 
 template <class F> ASMEVO_SEM fldexp(const auto& d, auto a, auto n) { return d.fldexp(F{}, a, n); }
 /// The exponent is 16 bits, signed.
-ASMEVO_SEM ldexp_f16(const auto& d, auto a, auto n) { return d.fldexp(fmt::F16{}, a, sext16(d, n)); }
+ASMEVO_SEM ldexp_f16(const auto& d, auto a, auto n) { return d.fldexp(flt::F16{}, a, sext16(d, n)); }
 
 template <class F> ASMEVO_SEM narrow(const auto& d, auto x) {
   if constexpr (F::bits == 64)
@@ -104,31 +104,31 @@ template <class F> ASMEVO_SEM frexp_exp(const auto& d, auto a) {
   auto none = d.mor(isZero<F>(d, x), d.eq(field, bitsOf<F>(d, F::exponentMax)));
   return narrow<F>(d, d.select(none, bitsOf<F>(d, 0), e));
 }
-ASMEVO_SEM frexp_exp_f16(const auto& d, auto a) { return lo16(d, frexp_exp<fmt::F16>(d, a)); }
+ASMEVO_SEM frexp_exp_f16(const auto& d, auto a) { return lo16(d, frexp_exp<flt::F16>(d, a)); }
 template <class F> ASMEVO_SEM frexp_mant(const auto& d, auto a) {
   auto x = valueBits<F>(d, d.fin(F{}, a));
   auto fraction = fracBits<F>(d, x);
   constexpr unsigned container = F::bits == 64 ? 64 : 32;
   auto up = d.sub(d.clz(fraction), bitsOf<F>(d, container - 1 - F::mantissa));
   auto isDenormal = d.eq(exponentOf<F>(d, x), bitsOf<F>(d, 0));
-  auto scaled = d.and_(d.select(isDenormal, d.shl(fraction, up), fraction), bitsOf<F>(d, fmt::mantissaMask<F>));
-  auto r = d.or_(d.or_(fsignBits<F>(d, x), bitsOf<F>(d, fmt::powerOfTwo<F>(-1))), scaled);
+  auto scaled = d.and_(d.select(isDenormal, d.shl(fraction, up), fraction), bitsOf<F>(d, flt::mantissaMask<F>));
+  auto r = d.or_(d.or_(fsignBits<F>(d, x), bitsOf<F>(d, flt::powerOfTwo<F>(-1))), scaled);
   auto kept = d.mor(isZero<F>(d, x), isInf<F>(d, x));
-  return d.select(isNan<F>(d, x), bitsOf<F>(d, fmt::quietNan<F>), d.select(kept, x, r));
+  return d.select(isNan<F>(d, x), bitsOf<F>(d, flt::quietNan<F>), d.select(kept, x, r));
 }
 
 // Cube map face, coordinates and major axis of (x, y, z).
 ASMEVO_SEM absLess(const auto& d, auto a, auto b) {
-  return d.flt(fmt::F32{}, fabsBits<fmt::F32>(d, a), fabsBits<fmt::F32>(d, b));
+  return d.flt(flt::F32{}, fabsBits<flt::F32>(d, a), fabsBits<flt::F32>(d, b));
 }
 ASMEVO_SEM absLessEqual(const auto& d, auto a, auto b) {
-  return d.fle(fmt::F32{}, fabsBits<fmt::F32>(d, a), fabsBits<fmt::F32>(d, b));
+  return d.fle(flt::F32{}, fabsBits<flt::F32>(d, a), fabsBits<flt::F32>(d, b));
 }
 ASMEVO_SEM zMajor(const auto& d, auto x, auto y, auto z) {
   return d.mand(absLessEqual(d, x, z), absLessEqual(d, y, z));
 }
 ASMEVO_SEM yMajor(const auto& d, auto x, auto y) { return absLessEqual(d, x, y); }
-ASMEVO_SEM negative(const auto& d, auto a) { return d.flt(fmt::F32{}, a, d.c32(0)); }
+ASMEVO_SEM negative(const auto& d, auto a) { return d.flt(flt::F32{}, a, d.c32(0)); }
 ASMEVO_SEM cubeid(const auto& d, auto x, auto y, auto z) {
   auto zFace = d.select(negative(d, z), d.c32(0x40a00000), d.c32(0x40800000));
   auto yFace = d.select(negative(d, y), d.c32(0x40400000), d.c32(0x40000000));
@@ -136,18 +136,18 @@ ASMEVO_SEM cubeid(const auto& d, auto x, auto y, auto z) {
   return d.select(zMajor(d, x, y, z), zFace, d.select(yMajor(d, x, y), yFace, xFace));
 }
 ASMEVO_SEM cubesc(const auto& d, auto x, auto y, auto z) {
-  auto zFace = d.select(negative(d, z), fneg<fmt::F32>(d, x), x);
-  auto xFace = d.select(negative(d, x), z, fneg<fmt::F32>(d, z));
+  auto zFace = d.select(negative(d, z), fneg<flt::F32>(d, x), x);
+  auto xFace = d.select(negative(d, x), z, fneg<flt::F32>(d, z));
   return d.select(zMajor(d, x, y, z), zFace, d.select(yMajor(d, x, y), x, xFace));
 }
 ASMEVO_SEM cubetc(const auto& d, auto x, auto y, auto z) {
-  auto down = fneg<fmt::F32>(d, y);
-  auto yFace = d.select(negative(d, y), fneg<fmt::F32>(d, z), z);
+  auto down = fneg<flt::F32>(d, y);
+  auto yFace = d.select(negative(d, y), fneg<flt::F32>(d, z), z);
   return d.select(zMajor(d, x, y, z), down, d.select(yMajor(d, x, y), yFace, down));
 }
 ASMEVO_SEM cubema(const auto& d, auto x, auto y, auto z) {
   auto axis = d.select(zMajor(d, x, y, z), z, d.select(yMajor(d, x, y), y, x));
-  return d.fmul(fmt::F32{}, axis, d.c32(0x40000000));
+  return d.fmul(flt::F32{}, axis, d.c32(0x40000000));
 }
 
 /// Steps of a full-precision division: numbers that would leave the normal range on the way are scaled by 2^64 (f64: 128).
@@ -163,7 +163,7 @@ template <class F> ASMEVO_SEM div_scale(const auto& d, auto s0, auto s1, auto s2
   auto zero = d.mor(isZero<F>(d, s1), isZero<F>(d, s2));
   auto huge = d.sle(bitsOf<F>(d, nearMax), d.sub(e2, e1));
   auto denormalDivisor = d.eq(e1, bitsOf<F>(d, 0));
-  auto denormalInverse = d.ult(bitsOf<F>(d, fmt::powerOfTwo<F>(static_cast<int>(F::bias) - 1)), abs1);
+  auto denormalInverse = d.ult(bitsOf<F>(d, flt::powerOfTwo<F>(static_cast<int>(F::bias) - 1)), abs1);
   auto denormalQuotient = d.mand(d.ult(bitsOf<F>(d, least), e1),
                                  d.ult(abs2, d.sub(abs1, bitsOf<F>(d, least << F::mantissa))));
   auto tinyNumerator = d.ule(e2, bitsOf<F>(d, tiny));
@@ -177,7 +177,7 @@ template <class F> ASMEVO_SEM div_scale(const auto& d, auto s0, auto s1, auto s2
   r = d.select(denormalInverse, d.select(denormalQuotient, both, down), r);
   r = d.select(denormalDivisor, up, r);
   r = d.select(huge, both, r);
-  r = d.select(zero, bitsOf<F>(d, fmt::quietNan<F>), r);
+  r = d.select(zero, bitsOf<F>(d, flt::quietNan<F>), r);
   auto flag = d.mand(d.mnot(zero), d.mor(huge, d.mand(d.mnot(denormalDivisor), denormalQuotient)));
   return Out{r, flag};
 }
@@ -195,7 +195,7 @@ template <class F> ASMEVO_SEM div_fixup(const auto& d, auto s0, auto s1, auto s2
   auto q = d.fin(F{}, s1);
   auto sign = fsignBits<F>(d, d.xor_(n, q));
   auto signedOf = [&](auto magnitude) { return d.or_(sign, magnitude); };
-  auto infinite = bitsOf<F>(d, fmt::infinity<F>);
+  auto infinite = bitsOf<F>(d, flt::infinity<F>);
   auto r = signedOf(fabsBits<F>(d, s0));
   if constexpr (F::bits != 16) {
     constexpr std::uint64_t least = F::bits == 64 ? 1075 : 150;
@@ -205,7 +205,7 @@ template <class F> ASMEVO_SEM div_fixup(const auto& d, auto s0, auto s1, auto s2
   r = d.select(d.mor(isInf<F>(d, q), isZero<F>(d, n)), sign, r);
   r = d.select(d.mor(isZero<F>(d, q), isInf<F>(d, n)), signedOf(infinite), r);
   auto undefined = d.mor(d.mand(isZero<F>(d, q), isZero<F>(d, n)), d.mand(isInf<F>(d, q), isInf<F>(d, n)));
-  r = d.select(undefined, bitsOf<F>(d, fmt::quietNan<F> | fmt::signBit<F>), r);
+  r = d.select(undefined, bitsOf<F>(d, flt::quietNan<F> | flt::signBit<F>), r);
   r = d.select(isNan<F>(d, q), quiet<F>(d, q), r);
   return d.select(isNan<F>(d, n), quiet<F>(d, n), r);
 }

@@ -1,6 +1,6 @@
-#include "timing/mfma_table.h"
+#include "isa/matrix_cost.h"
 
-namespace asmevo::timing {
+namespace asmevo::isa {
 namespace {
 
 /// Input family, from the mnemonic's last parts.
@@ -9,7 +9,7 @@ enum class Inputs : std::uint8_t { narrow, xf32, f32, f64 };
 struct Row {
   std::string_view shape; ///< as in the mnemonic, with blocks: "32x32x4_2b"
   Inputs inputs;
-  MfmaCost cost;
+  MatrixCost cost;
 };
 
 constexpr Row rows[] = {
@@ -49,7 +49,7 @@ bool isBlockCount(std::string_view part) {
 
 } // namespace
 
-std::optional<MfmaCost> mfmaCost(std::string_view base) {
+std::optional<MatrixCost> matrixCost(std::string_view base) {
   if (takePart(base) != "v")
     return std::nullopt;
   const std::string_view kind = takePart(base);
@@ -75,4 +75,4 @@ std::optional<MfmaCost> mfmaCost(std::string_view base) {
   return std::nullopt;
 }
 
-} // namespace asmevo::timing
+} // namespace asmevo::isa

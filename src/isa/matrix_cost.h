@@ -5,14 +5,14 @@
 #include <optional>
 #include <string_view>
 
-namespace asmevo::timing {
+namespace asmevo::isa {
 
-struct MfmaCost {
+struct MatrixCost {
   std::uint8_t passes = 0;
   bool xdl = true; ///< false: f32 and f64 inputs, which occupy the VALU as well
 };
 
 /// By base mnemonic, gfx942 and the gfx950 forms of the same shapes. nullopt: not a matrix instruction we know.
-std::optional<MfmaCost> mfmaCost(std::string_view base);
+std::optional<MatrixCost> matrixCost(std::string_view base);
 
-} // namespace asmevo::timing
+} // namespace asmevo::isa

@@ -1,0 +1,162 @@
+#include "device/device.h"
+
+#include "isa/codec.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace asmevo::device {
+namespace {
+
+/// What loading a kernel costs, done once: the emulator's pre-decoded form, and the instructions for the timing model.
+/// Usable from several threads.
+class PreparedKernel {
+ public:
+  static Result<std::shared_ptr<PreparedKernel>> create(const object::CodeObject& object,
+                                                        const std::string& kernelName);
+
+  Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) const {
+    return runnable->run(launch, options);
+  }
+  Result<timing::Estimate> estimate(const timing::Chip& chip, const dispatch::Case& launch);
+
+ private:
+  struct Code {
+    std::uint64_t address;
+    Bytes bytes;
+  };
+
+  PreparedKernel() = default;
+  timing::Launch shapeOf(const dispatch::Case& launch) const;
+  /// Decodes what the traces ran, at the offsets they name: linear decoding would trip over data between functions.
+  void decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces);
+
+  std::shared_ptr<const emulator::Kernel> runnable;
+  object::Target target;
+  object::KernelDescriptor descriptor;
+  std::uint32_t ldsBytes = 0;
+  std::vector<Code> code; ///< executable sections
+  std::mutex decoding;    ///< guards codec and decoded
+  std::unique_ptr<isa::Codec> codec;
+  std::vector<isa::InstRef> decoded; ///< by dword from the emulator's code address
+};
+
+Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::CodeObject& object,
+                                                               const std::string& kernelName) {
+  ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(kernelName));
+  std::shared_ptr<PreparedKernel> prepared(new PreparedKernel);
+  ASMEVO_TRY(prepared->runnable, emulator::Kernel::prepare(object, kernel->name));
+  ASMEVO_TRY(prepared->codec, isa::Codec::create(object.target()));
+  prepared->target = object.target();
+  prepared->descriptor = kernel->descriptor;
+  prepared->ldsBytes = kernel->descriptor.groupSegmentSize();
+  if (kernel->metadata)
+    prepared->ldsBytes = std::max(prepared->ldsBytes, kernel->metadata->groupSegmentFixedSize);
+  for (const object::Section* section : object.codeSections()) {
+    const auto contents = object.contents(*section);
+    prepared->code.push_back({section->address, Bytes(contents.begin(), contents.end())});
+  }
+  return prepared;
+}
+
+timing::Launch PreparedKernel::shapeOf(const dispatch::Case& launch) const {
+  timing::Launch shape;
+  unsigned items = 1;
+  for (std::size_t d = 0; d < 3; ++d) {
+    items *= launch.workgroupSize[d];
+    shape.workgroups *= (std::uint64_t{launch.gridSize[d]} + launch.workgroupSize[d] - 1) / launch.workgroupSize[d];
+  }
+  shape.wavesPerWorkgroup = (items + 63) / 64;
+  shape.vgprs = descriptor.allocatedVgprs(target);
+  shape.sgprs = descriptor.allocatedSgprs(target);
+  shape.ldsBytes = ldsBytes + launch.dynamicLdsBytes;
+  return shape;
+}
+
+void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces) {
+  const std::uint64_t base = runnable->codeAddress();
+  for (const emulator::WorkgroupTrace& workgroup : traces)
+    for (const emulator::WaveTrace& wave : workgroup.waves)
+      for (const std::uint32_t offset : wave.path) {
+        const std::size_t index = offset / 4;
+        if (index < decoded.size() && decoded[index])
+          continue;
+        const std::uint64_t address = base + offset;
+        for (const Code& section : code) {
+          if (address < section.address || address - section.address >= section.bytes.size())
+            continue;
+          if (index >= decoded.size())
+            decoded.resize(index + 1);
+          decoded[index] = codec->decode(std::span(section.bytes).subspan(address - section.address));
+          break;
+        }
+      }
+}
+
+Result<timing::Estimate> PreparedKernel::estimate(const timing::Chip& chip, const dispatch::Case& launch) {
+  const timing::Launch shape = shapeOf(launch);
+  emulator::RunOptions options;
+  options.onlyTraced = true;
+  for (const std::uint64_t workgroup : timing::sampleWorkgroups(chip, target, shape))
+    options.traceWorkgroups.insert(workgroup);
+  ASMEVO_TRY(const emulator::RunResult run, runnable->run(launch, options));
+  std::vector<isa::InstRef> instructions;
+  {
+    const std::lock_guard lock(decoding);
+    decodeTraced(run.traces);
+    instructions = decoded;
+  }
+  return timing::estimate(chip, target, shape, instructions, descriptor.accumOffset(target), run.traces);
+}
+
+class SimulatedKernel final : public LoadedKernel {
+ public:
+  SimulatedKernel(std::shared_ptr<PreparedKernel> kernel, std::shared_ptr<const timing::Chip> onChip)
+      : prepared(std::move(kernel)), chip(std::move(onChip)) {}
+
+  Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) override {
+    return prepared->launch(launch, options);
+  }
+  Result<timing::Estimate> time(const dispatch::Case& launch) override { return prepared->estimate(*chip, launch); }
+
+ private:
+  std::shared_ptr<PreparedKernel> prepared;
+  std::shared_ptr<const timing::Chip> chip;
+};
+
+class Simulator final : public Device {
+ public:
+  explicit Simulator(timing::Chip description) : chip(std::make_shared<const timing::Chip>(std::move(description))) {}
+
+  std::string name() const override { return "sim:" + chip->name; }
+  bool modelled() const override { return true; }
+
+  Result<std::unique_ptr<LoadedKernel>> load(const object::CodeObject& object, const std::string& kernel) override {
+    // Kernels still loaded somewhere are shared: a search loads its baseline over and over.
+    const std::lock_guard lock(loading);
+    std::erase_if(loaded, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<PreparedKernel>& slot = loaded[{sha256Hex(object.bytes()), kernel}];
+    std::shared_ptr<PreparedKernel> prepared = slot.lock();
+    if (!prepared) {
+      ASMEVO_TRY(prepared, PreparedKernel::create(object, kernel));
+      slot = prepared;
+    }
+    return std::unique_ptr<LoadedKernel>(std::make_unique<SimulatedKernel>(std::move(prepared), chip));
+  }
+
+ private:
+  std::shared_ptr<const timing::Chip> chip;
+  std::mutex loading;
+  std::map<std::pair<std::string, std::string>, std::weak_ptr<PreparedKernel>> loaded;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Device>> makeSimulator(const std::string& chip) {
+  ASMEVO_TRY(timing::Chip description, timing::loadChip(chip));
+  return std::unique_ptr<Device>(std::make_unique<Simulator>(std::move(description)));
+}
+
+} // namespace asmevo::device

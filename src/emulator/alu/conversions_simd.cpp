@@ -1,0 +1,22 @@
+#include "emulator/alu/core.h"
+#include "isa/semantics/conversions.h"
+
+namespace asmevo::emulator::ASMEVO_SIMD_NS {
+
+namespace rows {
+using namespace isa::semantics;
+#define ASMEVO_OP ASMEVO_SPEC
+#include "isa/semantics/conversions.def"
+#undef ASMEVO_OP
+} // namespace rows
+
+CoreTable conversionCores() {
+  static constexpr CoreEntry table[] = {
+#define ASMEVO_OP ASMEVO_ENTRY
+#include "isa/semantics/conversions.def"
+#undef ASMEVO_OP
+  };
+  return table;
+}
+
+} // namespace asmevo::emulator::ASMEVO_SIMD_NS

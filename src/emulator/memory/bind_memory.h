@@ -1,0 +1,38 @@
+/// Binders of the memory instruction families. Private to the emulator.
+#pragma once
+
+#include "emulator/bind.h"
+
+namespace asmevo::emulator {
+
+Status bindScalarMemory(const isa::Instruction& inst, const BindContext& context, Op& op); ///< SMEM
+Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context, Op& op); ///< MUBUF, FLAT family
+Status bindLds(const isa::Instruction& inst, const BindContext& context, Op& op);          ///< DS
+
+/// Walks an instruction's operands in printed order with checks.
+class OperandReader {
+public:
+  OperandReader(const isa::Instruction& inst, const BindContext& context) : inst(inst), context(context) {}
+
+  /// The destination, if the next operand is one.
+  bool takeDestination(Op& op);
+  /// A VGPR or AGPR range of at least `dwords`; or "off", which gives kind none.
+  Status takeVector(Src& out, unsigned dwords);
+  /// An SGPR range of at least `dwords`; or "off".
+  Status takeScalar(Src& out, unsigned dwords);
+  /// An SGPR or an integer constant.
+  Status takeScalarValue(Src& out);
+  bool done() const { return next >= inst.operands.size(); }
+  const isa::Operand* peek() const { return done() ? nullptr : &inst.operands[next]; }
+
+private:
+  Status missing(const char* what) const;
+  const isa::Instruction& inst;
+  const BindContext& context;
+  std::size_t next = 0;
+};
+
+/// True for an off operand or a missing one.
+inline bool isNone(const Src& src) { return src.kind == SrcKind::none; }
+
+} // namespace asmevo::emulator

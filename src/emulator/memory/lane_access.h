@@ -1,0 +1,77 @@
+/// What the address part of a vector memory instruction hands to its data part. Private to the emulator.
+#pragma once
+
+#include "emulator/wave.h"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace asmevo::emulator {
+
+inline constexpr std::uint64_t allLanes = ~std::uint64_t{0};
+
+/// Host addresses of all lanes. Every valid dword has been checked to lie inside the guest's memory.
+struct LaneAccess {
+  alignas(64) std::uint64_t at[64]; ///< host address, for lanes of `exec` with a valid dword
+  std::uint64_t exec = 0;
+  std::array<std::uint64_t, 4> valid{}; ///< per dword of the access: lanes of `exec` that are in range; others read 0
+  bool allValid = true;    ///< valid[i] == exec for every dword
+  bool contiguous = false; ///< all 64 lanes valid and at[i] == at[0] + i * bytes per lane
+};
+
+/// Calls f(lane) for every set bit, ascending.
+template <class F> void forLanes(std::uint64_t mask, F&& f) {
+  if (mask == allLanes) {
+    for (unsigned lane = 0; lane < 64; ++lane)
+      f(lane);
+    return;
+  }
+  for (; mask != 0; mask &= mask - 1)
+    f(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+inline std::uint8_t* hostPointer(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
+template <class T> T readHost(std::uint64_t address) {
+  T value;
+  std::memcpy(&value, hostPointer(address), sizeof value);
+  return value;
+}
+template <class T> void writeHost(std::uint64_t address, T value) { std::memcpy(hostPointer(address), &value, sizeof value); }
+
+/// Size and direction of an access, for range checks and messages.
+struct AccessShape {
+  unsigned bytes = 4; ///< per lane
+  bool store = false; ///< stores and atomics
+  bool atomic = false;
+};
+
+/// Address parts. Each fills `access` and returns true, or stops the wave with a fault and returns false.
+using Resolver = bool (*)(Wave&, const Op*, const AccessShape&, LaneAccess&);
+
+/// Operands of vector memory ops. src[0]: address VGPRs (kind none: off), src[1]: data VGPRs, src[2]: SGPR base or
+/// resource descriptor, src[3]: buffer soffset. aux: instruction offset, sign-extended.
+bool resolveGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);       ///< 64-bit VGPR address
+bool resolveGlobalScalar(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access); ///< SGPR base + VGPR
+bool resolveFlat(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
+bool resolveScratch(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
+bool resolveBuffer(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
+/// LDS: address VGPR + aux, 32 bits.
+bool resolveLds(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
+/// LDS at given byte addresses. Lanes out of range read 0 and do not write.
+void resolveLdsAt(Wave& wave, const std::uint32_t* addresses, const AccessShape& shape, LaneAccess& access);
+
+/// Buffer addressing by flags in src[3].dwords: bit 0 offen, bit 1 idxen.
+inline constexpr std::uint8_t bufferOffen = 1, bufferIdxen = 2;
+
+/// Appends to the wave's trace; call only when it is traced.
+void traceVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma = false);
+void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses);
+void traceScalar(Wave& wave, const AccessShape& shape, std::uint64_t guestAddress);
+
+/// The wave's memory fault for one lane.
+void failAccess(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint64_t guestAddress,
+                const std::string& why);
+
+} // namespace asmevo::emulator
