@@ -108,7 +108,10 @@ Result<timing::Estimate> PreparedKernel::estimate(const timing::Chip& chip, cons
     decodeTraced(run.traces);
     instructions = decoded;
   }
-  return timing::estimate(chip, target, shape, instructions, descriptor.accumOffset(target), run.traces);
+  ASMEVO_TRY(timing::Estimate result,
+             timing::estimate(chip, target, shape, instructions, descriptor.accumOffset(target), run.traces));
+  result.codeAddress = runnable->codeAddress();
+  return result;
 }
 
 class SimulatedKernel final : public LoadedKernel {

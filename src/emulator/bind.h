@@ -36,6 +36,7 @@ struct BindContext {
   unsigned accumOffset = 0;
   SimdLevel simd = SimdLevel::avx2;
   Arena* arena = nullptr;
+  bool gprIndexing = false; ///< the code contains s_set_gpr_idx_on: vector ops check for it
 };
 
 /// Resolves one operand. Registers by the unified file; constants to the bits of `type`.

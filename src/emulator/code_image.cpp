@@ -258,6 +258,14 @@ Status CodeImage::bindCode(const object::CodeObject& object) {
   firstCode = sections.front().begin;
   codeSpanDwords = (sections.back().end - firstCode) / 4;
 
+  // s_set_gpr_idx_on makes vector operands depend on M0; a literal that looks like it costs speed only.
+  for (const Section& section : sections)
+    for (std::uint64_t at = section.begin; at < section.end && !context.gprIndexing; at += 4) {
+      std::uint32_t word;
+      std::memcpy(&word, image.data() + (at - GuestMemory::firstRegionAddress), sizeof word);
+      context.gprIndexing = (word & 0xffff0000) == 0xbf110000;
+    }
+
   std::vector<Op>& ops = main[plainStream];
   ops.reserve(total / 6 + 64);
   for (Section& section : sections) {

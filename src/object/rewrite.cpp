@@ -61,6 +61,7 @@ Result<AddressPlan> planAddresses(const CodeObject& object, const Rewrite& rewri
 
 namespace {
 
+constexpr std::uint64_t entryAlignment = 256;
 constexpr std::uint32_t noOperation = 0xBF800000; // s_nop 0
 
 bool isAddressTag(std::int64_t tag) {
@@ -303,6 +304,10 @@ Status Writer::fixDescriptors() {
     const std::uint64_t address = addresses.map(kernel.descriptorAddress);
     const std::uint64_t entry = addresses.map(kernel.entryAddress);
     const auto entryOffset = static_cast<std::int64_t>(entry - address);
+    // The hardware takes the entry address without its low 8 bits (COMPUTE_PGM_LO).
+    if (kernel.entryAddress % entryAlignment == 0 && entry % entryAlignment != 0)
+      return internalError("{}: the entry of {} would move to 0x{:x}, off its alignment of {}", object.name(),
+                           kernel.name, entry, entryAlignment);
     if (!replacement && entryOffset == kernel.descriptor.entryOffset())
       continue;
     KernelDescriptor descriptor = replacement ? *replacement : kernel.descriptor;

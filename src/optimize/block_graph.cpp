@@ -94,10 +94,17 @@ private:
     const bool scalarInFlight = anyScalarInFlight();
     for (const Instr& instr : block.instrs) {
       const Instruction& inst = *instr.inst;
-      if (inst.cls == InstClass::nop && instr.inst->base == "s_nop")
+      // Long nops are more than any hazard row of plain code asks for: they pace waves against each other on purpose.
+      const bool pacing = (inst.simm16 & 15) >= 11;
+      if (inst.cls == InstClass::nop && inst.base == "s_nop" && !pacing)
         continue;
       Node node;
       node.instr = instr;
+      if (inst.cls == InstClass::nop) {
+        node.kind = NodeKind::fence;
+        graph.nodes.push_back(node);
+        continue;
+      }
       if (inst.cls == InstClass::waitcnt) {
         if (inst.base != "s_waitcnt") {
           node.kind = NodeKind::fence;
@@ -369,10 +376,10 @@ BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry,
 
 namespace {
 
-/// Collects adjacent waits into one s_waitcnt and puts s_nops where an order leaves too few wait states.
+/// Collects adjacent waits into one s_waitcnt.
 class BlockWriter {
 public:
-  BlockWriter(unsigned accum, isa::Codec& usedCodec) : accumOffset(accum), codec(usedCodec) {}
+  explicit BlockWriter(isa::Codec& usedCodec) : codec(usedCodec) {}
 
   Status add(const Node& node) {
     if (node.kind == NodeKind::wait) {
@@ -383,7 +390,6 @@ public:
       return {};
     }
     ASMEVO_CHECK(flushWait());
-    ASMEVO_CHECK(separate(*node.instr.inst));
     for (std::size_t c = 0; c < counterCount; ++c)
       issued[c] += node.counts[c];
     result.push_back(node.instr);
@@ -418,21 +424,6 @@ private:
     return append(text);
   }
 
-  /// Enough wait states between `next` and everything before it in this block.
-  Status separate(const Instruction& next) {
-    int missing = 0;
-    int states = 0;
-    for (auto it = result.rbegin(); it != result.rend() && states < 20; ++it) {
-      const int required = static_cast<int>(program::requiredWaitStates(*it->inst, next, accumOffset));
-      missing = std::max(missing, required - states);
-      states += it->inst->cls == InstClass::nop ? static_cast<int>(it->inst->simm16 & 15) + 1 : 1;
-    }
-    for (; missing > 0; missing -= 8)
-      ASMEVO_CHECK(append(fmt::format("s_nop {}", std::min(missing, 8) - 1)));
-    return {};
-  }
-
-  unsigned accumOffset;
   isa::Codec& codec;
   std::array<std::int64_t, counterCount> issued{};
   isa::WaitCount wait;
@@ -442,8 +433,8 @@ private:
 } // namespace
 
 Result<std::vector<Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
-                                     unsigned accumOffset, isa::Codec& codec) {
-  BlockWriter writer(accumOffset, codec);
+                                     isa::Codec& codec) {
+  BlockWriter writer(codec);
   for (const std::uint32_t n : order)
     ASMEVO_CHECK(writer.add(graph.nodes[n]));
   return writer.finish();

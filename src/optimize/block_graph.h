@@ -62,9 +62,9 @@ InFlight inFlightOf(const program::Program& program, const program::Function& fu
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
                            const SlotLatencies& latencies);
 
-/// Instructions of `order` (a topological order of the graph's nodes) with waits re-derived. Wait states between dependent
-/// instructions are filled with s_nop where the order leaves too few.
+/// Instructions of `order` (a topological order of the graph's nodes) with waits re-derived and without s_nops: wait states
+/// are the business of repairWaitStates.
 Result<std::vector<program::Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
-                                              unsigned accumOffset, isa::Codec& codec);
+                                              isa::Codec& codec);
 
 } // namespace asmevo::optimize

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <unordered_map>
 
 namespace asmevo::program {
@@ -69,9 +70,12 @@ class Printer {
   void findLoops() {
     loopDepth.assign(program.blocks.size(), 0);
     for (const Function& function : program.functions) {
-      const std::vector<unsigned> depths = loopDepths(program, function);
-      for (const BlockId id : function.blocks)
-        loopDepth[id] = std::max(loopDepth[id], depths[id]);
+      std::map<BlockId, unsigned> depths;
+      for (const Loop& loop : naturalLoops(program, function))
+        for (const BlockId id : loop.blocks)
+          ++depths[id];
+      for (const auto& [id, depth] : depths)
+        loopDepth[id] = std::max(loopDepth[id], depth);
     }
   }
 

@@ -71,6 +71,7 @@ struct Estimate {
   /// Busy share of each unit while the sampled CU runs, 0..1 (VALU up to 2 where two may share a slot).
   std::vector<std::pair<std::string, double>> utilisation;
   std::vector<InstructionProfile> instructions; ///< ascending offset
+  std::uint64_t codeAddress = 0; ///< virtual address in the object that offsets count from; the device fills it in
 };
 
 /// What the model needs of the launch besides traces.

@@ -4,8 +4,9 @@ digits: a[0..K-1] b[0..K-1] c d, elements of a and b side by side in order of k.
 
     mfma_vectors.py OUTPUT_FOLDER [COUNT [SEED]]
 
-A third of the lines have ordinary magnitudes, a third mixes wide exponents, subnormals and zeros, a third is rich in
-infinities, NaNs, signed zeros and values at the ends of the range.
+The first third of the lines has ordinary magnitudes, the next mixes wide exponents, subnormals and zeros, the last is
+rich in infinities, NaNs, signed zeros and values at the ends of the range. They stand apart so that an implementation's
+faster ways for ordinary operands, chosen per instruction, are met as well.
 """
 import os, random, sys
 
@@ -14,6 +15,10 @@ from mfma_reference import FORMATS, dot, random_bits
 KINDS = {"f64": (4,), "f32": (1, 2, 4), "xf32": (4, 8), "f16": (4, 8, 16), "bf16": (4, 8, 16),
          "fp8_fp8": (16, 32), "fp8_bf8": (16, 32), "bf8_fp8": (16, 32), "bf8_bf8": (16, 32)}
 WIDTH = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8}
+
+
+def wide(r, fmt):
+    return random_bits(r, fmt, WIDTH[fmt])
 
 
 def ordinary(r, fmt):
@@ -40,10 +45,9 @@ def extreme(r, fmt):
     return ordinary(r, fmt)
 
 
-def line(r, kind, k):
+def line(r, kind, k, draw):
     fa, fb = kind.split("_") if "_" in kind else (("f32",) * 2 if kind == "xf32" else (kind, kind))
     out = "f64" if kind == "f64" else "f32"
-    draw = r.choice([ordinary, lambda r, f: random_bits(r, f, WIDTH[f]), extreme])
     a, b = [draw(r, fa) for _ in range(k)], [draw(r, fb) for _ in range(k)]
     c = draw(r, out)
     if draw is not extreme and r.random() < 0.5:  # near the products, or cancelling some of them
@@ -59,7 +63,7 @@ def main():
     for kind, sizes in KINDS.items():
         for k in sizes:
             with open(os.path.join(folder, f"{kind}_k{k}.txt"), "w") as f:
-                f.writelines(line(r, kind, k) + "\n" for _ in range(count))
+                f.writelines(line(r, kind, k, (ordinary, wide, extreme)[i * 3 // count]) + "\n" for i in range(count))
 
 
 main()

@@ -11,8 +11,9 @@ namespace asmevo::emulator {
 template <unsigned N> struct LoadDwords {
   static AccessShape shape(const Op*) { return {4 * N, false, false}; }
 
-  static void run(Wave& wave, const Op* op, const LaneAccess& access) {
-    std::uint32_t* to = wave.lanes(op->dst);
+  static void run(Wave& wave, const Op* op, const LaneAccess& access) { load(wave, op->dst, access); }
+  static void load(Wave& wave, unsigned destination, const LaneAccess& access) {
+    std::uint32_t* to = wave.lanes(destination);
     if (access.contiguous) {
       const std::uint8_t* from = hostPointer(access.at[0]);
       if constexpr (N == 1) {
@@ -66,8 +67,9 @@ template <class T, Part P = Part::whole> struct LoadSmall {
 template <unsigned N> struct StoreDwords {
   static AccessShape shape(const Op*) { return {4 * N, true, false}; }
 
-  static void run(Wave& wave, const Op* op, const LaneAccess& access) {
-    const std::uint32_t* from = wave.lanes(op->src[1].reg);
+  static void run(Wave& wave, const Op* op, const LaneAccess& access) { store(wave, op->src[1].reg, access); }
+  static void store(Wave& wave, unsigned source, const LaneAccess& access) {
+    const std::uint32_t* from = wave.lanes(source);
     if (access.contiguous) {
       std::uint8_t* to = hostPointer(access.at[0]);
       if constexpr (N == 1) {

@@ -464,9 +464,10 @@ void runDoubles(Wave& wave, const Op* op) {
       const std::uint32_t* low = constant ? c.base : c.base + 2 * pair * waveLanes + lane;
       VD acc = readDoubles(low, constant ? constantHigh : low + waveLanes, plan.negate & 4);
       for (unsigned k = 0; k < 4; ++k) {
-        VD x = VD(0.0);
-        for (unsigned j = 0; j < 16; ++j)
-          x[static_cast<int>(j)] = va[k * 16 + j / shape.side * shape.side + row];
+        VD x = VD(va[k * 16 + row % shape.side]);
+        if (shape.side < 16) // the row of each lane's own block
+          for (unsigned j = 0; j < 16; ++j)
+            x[static_cast<int>(j)] = va[k * 16 + j / shape.side * shape.side + row];
         acc = fusedStep(x, *reinterpret_cast<const VD*>(vb + k * 16), acc);
       }
       const VL bits = __builtin_bit_cast(VL, canonicalNan(acc));

@@ -2,6 +2,7 @@
 
 #include "optimize/block_graph.h"
 #include "optimize/moves/move_support.h"
+#include "optimize/repair.h"
 
 #include <algorithm>
 #include <array>
@@ -126,12 +127,15 @@ public:
         continue;
       const BlockGraph graph = buildBlockGraph(block, entry, context.accumOffset, SlotLatencies{});
       for (const auto& [priority, words] : priorities) {
-        auto instrs = writeBack(graph, ListScheduler(graph, priority).run(), context.accumOffset, context.codec);
-        if (!instrs || sameOrder(*instrs, block.instrs))
+        auto instrs = writeBack(graph, ListScheduler(graph, priority).run(), context.codec);
+        if (!instrs)
           continue;
         Proposal proposal;
         proposal.program = program;
         proposal.program.blocks[id].instrs = *std::move(instrs);
+        if (!repairWaitStates(program, proposal.program, context) ||
+            sameOrder(proposal.program.blocks[id].instrs, block.instrs))
+          continue;
         proposal.reason = fmt::format("rescheduled {} instructions, {}", block.instrs.size(), words);
         std::tie(proposal.begin, proposal.end) = addressRange(block);
         proposals.push_back(std::move(proposal));

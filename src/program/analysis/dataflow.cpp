@@ -53,11 +53,16 @@ bool usesGprIndexing(const Program& program, const Function& function) {
   return false;
 }
 
-bool mayskipVectors(const Program& program, const Function& function) {
+bool maySkipVectors(const Program& program, const Function& function) {
+  // MODE is hardware register 1, VSKIP its bit 28 (CDNA3 ISA, "Hardware Register Values" and "Mode register").
+  const auto setsVskip = [](const isa::Instruction& inst) {
+    const unsigned id = inst.simm16 & 0x3f, offset = (inst.simm16 >> 6) & 0x1f, size = (inst.simm16 >> 11) + 1;
+    return inst.base == "s_setvskip" ||
+           (inst.base.starts_with("s_setreg") && id == 1 && offset <= 28 && 28 < offset + size);
+  };
   for (const BlockId id : function.blocks)
     for (const Instr& instr : program.blocks[id].instrs)
-      if (instr.inst->base == "s_setvskip" ||
-          (instr.inst->base.starts_with("s_setreg") && instr.inst->text.find("HW_REG_MODE)") != std::string::npos))
+      if (setsVskip(*instr.inst))
         return true;
   return false;
 }

@@ -22,7 +22,7 @@ isa::RegSet allUnits();
 /// True if code of the function can use VGPRs that no operand names (isa::Instruction::entersGprIdxMode).
 bool usesGprIndexing(const Program& program, const Function& function);
 /// True if code of the function may switch vector instructions off (S_SETVSKIP, or S_SETREG of MODE).
-bool mayskipVectors(const Program& program, const Function& function);
+bool maySkipVectors(const Program& program, const Function& function);
 
 enum class Direction { forward, backward };
 

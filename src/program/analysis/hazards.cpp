@@ -1,364 +1,616 @@
 #include "program/analysis/hazards.h"
 
-#include "isa/matrix_cost.h"
+#include "program/analysis/dataflow.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <set>
-#include <string_view>
 
 namespace asmevo::program {
 
+namespace {
+
+using isa::DppCtrl;
 using isa::InstClass;
 using isa::Instruction;
 using isa::Operand;
 using isa::OperandKind;
+using isa::RegRange;
 using isa::RegSet;
-using isa::RegUnit;
+using isa::SdwaSel;
 namespace sreg = isa::sreg;
 
-namespace {
+constexpr std::string_view ruleNames[] = {
+    "none",
+    "setreg-getreg",
+    "setreg-vskip",
+    "setreg-trapsts",
+    "valu-vccz",
+    "valu-lane-select",
+    "valu-div-fmas",
+    "store-data",
+    "valu-sgpr-vmem",
+    "salu-m0",
+    "valu-dpp",
+    "valu-exec-dpp",
+    "valu-sgpr-valu",
+    "valu-exec-valu",
+    "valu-readlane",
+    "dest-select",
+    "transcendental",
+    "permlane",
+    "valu-mfma",
+    "exec-mfma",
+    "dot-product",
+    "mfma-srcc",
+    "mfma-srcab",
+    "mfma-vector",
+    "mfma-source-overwrite",
+    "dgemm-fma64",
+};
 
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
+/// What kind of matrix operation (CDNA3 ISA table 37: XDL are all but the f32 and f64 ones).
+enum class Matrix : std::uint8_t { none, xdl, sgemm, dgemm };
 
-bool isValu(const Instruction& i) {
-  return i.cls == InstClass::valu || i.cls == InstClass::mfma;
-}
-bool isMatrix(const Instruction& i) {
-  return i.cls == InstClass::mfma;
-}
-bool isVectorMemory(const Instruction& i) {
-  return i.isVectorMemory();
-}
-bool isLds(const Instruction& i) {
-  return i.cls == InstClass::lds;
-}
-bool isLaneAccess(const Instruction& i) {
-  return startsWith(i.base, "v_readlane") || startsWith(i.base, "v_writelane");
-}
-bool isDot(const Instruction& i) {
-  return startsWith(i.base, "v_dot");
-}
+/// What the rules ask about an instruction, found out once.
+struct Traits {
+  bool valu = false; ///< VALU but MFMA
+  Matrix matrix = Matrix::none;
+  bool smallDgemm = false; ///< f64 4x4x4
+  unsigned passes = 0;
+  bool trans = false, dot = false, dpp = false, movesResult = false, permlane = false;
+  bool laneAccess = false; ///< v_readlane, v_readfirstlane, v_writelane
+  bool memory = false;     ///< vector memory, LDS, export: reads VGPRs when it issues
+  bool vectorMemory = false;
+  bool writesVgpr = false, writesScalar = false, writesExec = false, writesVcc = false, writesM0 = false;
+};
 
-bool isTranscendental(const Instruction& i) {
-  static constexpr std::array<std::string_view, 7> names = {"v_exp_",  "v_log_", "v_rcp_", "v_rsq_",
-                                                            "v_sqrt_", "v_sin_", "v_cos_"};
-  return i.cls == InstClass::valu && std::ranges::any_of(names, [&](auto n) { return startsWith(i.base, n); });
-}
-
-/// The kinds of matrix instruction that the table tells apart.
-enum class Matrix { xdl, single, double16, double4 };
-
-Matrix matrixKind(const Instruction& i) {
-  if (startsWith(i.base, "v_mfma_f64"))
-    return i.base.find("16x16") != std::string::npos ? Matrix::double16 : Matrix::double4;
-  const auto cost = isa::matrixCost(i.base);
-  return cost && !cost->xdl ? Matrix::single : Matrix::xdl;
-}
-
-unsigned passesOf(const Instruction& i) {
-  const auto cost = isa::matrixCost(i.base);
-  return cost ? cost->passes : 16; // the longest, for a shape nobody has told us about
-}
-
-RegSet unitsOf(const Operand& operand, unsigned accumOffset) {
-  RegSet set;
-  const unsigned base = operand.kind == OperandKind::vgpr   ? isa::vgprBase
-                        : operand.kind == OperandKind::agpr ? isa::vgprBase + (accumOffset ? accumOffset : 256)
-                                                            : 0u;
-  if (operand.kind == OperandKind::vgpr || operand.kind == OperandKind::agpr ||
-      (operand.kind == OperandKind::sgpr && operand.index < sreg::count))
-    for (unsigned d = 0; d < operand.dwords; ++d)
-      if (base + operand.index + d < isa::regUnitCount)
-        set.set(base + operand.index + d);
-  return set;
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
 }
 
-const Operand* source(const Instruction& i, std::size_t number) {
-  for (const auto& operand : i.operands)
-    if (!operand.isDef && number-- == 0)
-      return &operand;
-  return nullptr;
+Matrix matrixOf(const Instruction& inst) {
+  if (inst.cls != InstClass::mfma)
+    return Matrix::none;
+  // v_mfma_<result>_<M>x<N>x<K>[_<blocks>b]_<source>; gfx90a writes the source type without underscore.
+  const std::string_view base = inst.base;
+  if (contains(base, "smfmac") || base.ends_with("xf32"))
+    return Matrix::xdl;
+  if (base.ends_with("f64"))
+    return Matrix::dgemm;
+  return base.ends_with("f32") ? Matrix::sgemm : Matrix::xdl;
 }
 
-RegSet sourceUnits(const Instruction& i, std::size_t number, unsigned accumOffset) {
-  const Operand* operand = source(i, number);
-  return operand ? unitsOf(*operand, accumOffset) : RegSet{};
+bool isTranscendental(std::string_view base) {
+  for (const std::string_view name : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"})
+    if (base.starts_with(name))
+      return true;
+  return false;
 }
 
-RegSet vgprsOf(RegSet set) {
-  for (std::size_t u = 0; u < isa::vgprBase; ++u)
-    set.reset(u);
-  return set;
-}
-
-RegSet scalarsOf(RegSet set) {
-  RegSet scalars;
-  set.forEach([&](RegUnit u) {
-    if (u <= sreg::vccHi)
-      scalars.set(u);
+bool touchesScalar(const std::vector<RegRange>& ranges, unsigned first, unsigned count) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const RegRange& range) {
+    return range.file == RegRange::File::scalar && range.first < first + count &&
+           first < unsigned{range.first} + range.count;
   });
-  return scalars;
 }
 
-/// A wide store: its data registers are read after it issued (table 11 row 8).
-RegSet wideStoreData(const Instruction& i, unsigned accumOffset) {
-  if (!isVectorMemory(i) || !i.mayStore)
-    return {};
-  RegSet data;
-  for (const auto& operand : i.operands)
-    if (!operand.isDef && (operand.kind == OperandKind::vgpr || operand.kind == OperandKind::agpr) &&
-        operand.dwords > 2)
-      data |= unitsOf(operand, accumOffset);
-  return data;
+Traits traitsOf(const Instruction& inst, HazardTarget target) {
+  Traits t;
+  t.matrix = matrixOf(inst);
+  t.valu = inst.cls == InstClass::valu;
+  const std::string_view base = inst.base;
+  if (t.matrix != Matrix::none) {
+    t.passes = mfmaPasses(inst, target);
+    t.smallDgemm = t.matrix == Matrix::dgemm && contains(base, "4x4x4") && !contains(base, "16x16x4");
+  }
+  if (t.valu) {
+    t.trans = isTranscendental(base);
+    t.dot = base.starts_with("v_dot");
+    t.dpp = inst.mods.dpp != DppCtrl::none;
+    t.permlane = base.starts_with("v_permlane");
+    t.laneAccess =
+        base.starts_with("v_readlane") || base.starts_with("v_readfirstlane") || base.starts_with("v_writelane");
+    const bool highHalf = inst.mods.opSelPrinted && !inst.operands.empty() && !base.starts_with("v_pk_") &&
+                          ((inst.mods.opSel >> (inst.operands.size() - 1)) & 1);
+    t.movesResult = (inst.mods.isSdwa && inst.mods.dstSel != SdwaSel::dword) || highHalf || contains(base, "mixhi") ||
+                    (target != HazardTarget::gfx90a && base.starts_with("v_cvt_sr_"));
+  }
+  t.vectorMemory = inst.isVectorMemory();
+  t.memory = t.vectorMemory || inst.cls == InstClass::lds || base.starts_with("exp");
+  for (const RegRange& range : inst.writeRanges)
+    (range.file == RegRange::File::scalar ? t.writesScalar : t.writesVgpr) = true;
+  t.writesExec = touchesScalar(inst.writeRanges, sreg::execLo, 2);
+  t.writesVcc = touchesScalar(inst.writeRanges, sreg::vccLo, 2);
+  t.writesM0 = touchesScalar(inst.writeRanges, sreg::m0, 1);
+  return t;
 }
 
-/// Table 37: what a consumer must leave after a matrix instruction whose result it touches.
-unsigned afterMatrix(const Instruction& p, const Instruction& c, unsigned accumOffset) {
-  const Matrix kind = matrixKind(p);
-  const unsigned passes = passesOf(p);
-  const RegSet result = vgprsOf(p.writes(accumOffset));
-  unsigned states = 0;
-  const auto need = [&](unsigned n) { states = std::max(states, n); };
-  const unsigned plain = kind == Matrix::xdl        ? passes + 3
-                         : kind == Matrix::single   ? passes + 2
-                         : kind == Matrix::double16 ? 11u
-                                                    : 6u;
-  const unsigned memory = kind == Matrix::double16 ? 18u : kind == Matrix::double4 ? 9u : plain;
-  if (isMatrix(c)) {
-    RegSet inputs = sourceUnits(c, 0, accumOffset) | sourceUnits(c, 1, accumOffset);
-    RegSet accumulator = sourceUnits(c, 2, accumOffset);
-    if (startsWith(c.base, "v_smfmac")) {
-      // The third printed source is the index; the accumulator is the destination itself.
-      inputs |= accumulator;
-      accumulator = vgprsOf(c.writes(accumOffset));
+/// First unit of a register operand in RegSet numbering; AGPRs follow accum_offset.
+std::size_t firstUnit(const Operand& operand, unsigned accumOffset) {
+  switch (operand.kind) {
+  case OperandKind::vgpr:
+    return isa::vgprBase + operand.index;
+  case OperandKind::agpr:
+    return isa::vgprBase + accumOffset + operand.index;
+  default:
+    return operand.index;
+  }
+}
+
+bool isVectorRegister(const Operand& operand) {
+  return operand.kind == OperandKind::vgpr || operand.kind == OperandKind::agpr;
+}
+
+bool overlaps(const Operand& a, const Operand& b, unsigned accumOffset) {
+  if (isVectorRegister(a) != isVectorRegister(b) ||
+      (!isVectorRegister(a) && (a.kind != OperandKind::sgpr || b.kind != OperandKind::sgpr)))
+    return false;
+  const std::size_t x = firstUnit(a, accumOffset), y = firstUnit(b, accumOffset);
+  return x < y + b.dwords && y < x + a.dwords;
+}
+
+bool same(const Operand& a, const Operand& b, unsigned accumOffset) {
+  return isVectorRegister(a) && isVectorRegister(b) && a.dwords == b.dwords &&
+         firstUnit(a, accumOffset) == firstUnit(b, accumOffset);
+}
+
+/// Does `inst` write a unit that `operand` covers?
+bool writesOperand(const Instruction& inst, const Operand& operand, unsigned accumOffset) {
+  return std::any_of(inst.operands.begin(), inst.operands.end(),
+                     [&](const Operand& def) { return def.isDef && overlaps(def, operand, accumOffset); });
+}
+
+bool readsAny(const Instruction& inst, const RegSet& set, unsigned accumOffset) {
+  return inst.reads(accumOffset).intersects(set);
+}
+
+/// VGPRs only.
+RegSet vectorWrites(const Instruction& inst, unsigned accumOffset) {
+  RegSet set = inst.writes(accumOffset);
+  for (unsigned unit = 0; unit < sreg::count; ++unit)
+    set.reset(unit);
+  return set;
+}
+
+RegSet scalarWrites(const Instruction& inst, unsigned accumOffset) {
+  RegSet set, scalars;
+  scalars.setRange(0, sreg::vccHi + 1);
+  return inst.writes(accumOffset) & scalars;
+}
+
+class Pair {
+ public:
+  Pair(const Instruction& p, const Instruction& c, const Traits& pt, const Traits& ct, unsigned accum, HazardTarget t)
+      : producer(p), consumer(c), from(pt), to(ct), accumOffset(accum), target(t) {}
+
+  Hazard required() {
+    if (producer.cls == InstClass::salu)
+      scalarProducer();
+    if (from.valu)
+      valuProducer();
+    if (from.matrix != Matrix::none)
+      matrixProducer();
+    if (producer.mayStore && from.vectorMemory)
+      storeProducer();
+    return result;
+  }
+
+ private:
+  void need(unsigned states, HazardRule rule) {
+    if (states > result.states)
+      result = {states, rule};
+  }
+  bool isGfx940() const { return target != HazardTarget::gfx90a; }
+
+  // Table 11, rows 1 to 4, 10, 14 to 16.
+  void scalarProducer() {
+    const bool setreg = producer.base.starts_with("s_setreg");
+    const unsigned written = producer.simm16 & 0x3f;
+    if (setreg && (consumer.base.starts_with("s_getreg") || consumer.base.starts_with("s_setreg")) &&
+        (consumer.simm16 & 0x3f) == written)
+      need(2, HazardRule::setregGetreg);
+    constexpr unsigned modeId = 1, trapstsId = 3; // CDNA3 ISA, "Hardware Register Values"
+    if (producer.base == "s_setvskip" && consumer.base.starts_with("s_getreg") && (consumer.simm16 & 0x3f) == modeId)
+      need(2, HazardRule::setregVskip);
+    const unsigned offset = (producer.simm16 >> 6) & 0x1f, size = (producer.simm16 >> 11) + 1;
+    const bool setsVskip = setreg && written == modeId && offset <= 28 && 28 < offset + size;
+    if (setsVskip && (to.valu || to.memory || to.matrix != Matrix::none))
+      need(2, HazardRule::setregVskip);
+    if (setreg && written == trapstsId && consumer.base.starts_with("s_rfe"))
+      need(1, HazardRule::setregTrapsts);
+    if (!from.writesM0)
+      return;
+    const std::string_view base = consumer.base;
+    const bool gds = consumer.mods.gds || base.starts_with("ds_gws_");
+    if (gds || base.starts_with("s_sendmsg") || contains(base, "addtid") || consumer.isLdsDma() ||
+        base.starts_with("s_movrel"))
+      need(1, HazardRule::saluM0);
+  }
+
+  // Table 11, row 8. The manual exempts BUFFER with an SGPR offset; LLVM change 197267 does not for this family.
+  void storeProducer() {
+    const Operand* data = storeData();
+    if (!data || data->dwords <= 2 || !writesOperand(consumer, *data, accumOffset))
+      return;
+    const bool scalarOffset = producer.cls == InstClass::vmem && producer.operands.back().kind == OperandKind::sgpr;
+    const bool valuWriter = to.valu || to.matrix != Matrix::none;
+    need(valuWriter && isGfx940() && !scalarOffset ? 2 : 1, HazardRule::wideStoreData);
+  }
+
+  /// The operand with the data: the first of a buffer store, the second of a flat, global or scratch one.
+  const Operand* storeData() const {
+    const bool first = producer.cls == InstClass::vmem;
+    for (std::size_t i = first ? 0 : 1; i < producer.operands.size(); ++i)
+      if (isVectorRegister(producer.operands[i]) && (!producer.operands[i].isDef || producer.isAtomic()))
+        return &producer.operands[i];
+    return nullptr;
+  }
+
+  void valuProducer() {
+    if (from.writesScalar)
+      valuScalarResult();
+    if (from.writesExec)
+      valuExecResult();
+    if (from.writesVgpr)
+      valuVectorResult();
+  }
+
+  // Table 11, rows 5 to 7, 9, 17.
+  void valuScalarResult() {
+    if (to.valu) {
+      for (const Operand& operand : consumer.operands)
+        if (operand.kind == OperandKind::sgpr && !operand.isDef &&
+            ((from.writesVcc && operand.index == 251) || (from.writesExec && operand.index == 252)))
+          need(5, HazardRule::valuVccz);
+      if (from.writesVcc && consumer.base.starts_with("v_div_fmas"))
+        need(4, HazardRule::valuDivFmas);
     }
-    if (inputs.intersects(result))
-      need(plain);
-    if (accumulator.intersects(result)) {
-      const bool exact = accumulator == result;
-      const bool toXdl = matrixKind(c) == Matrix::xdl;
-      switch (kind) {
-      case Matrix::xdl:
-        // Forwarding holds along one opcode only (facts: cdna3 section 3.3, LLVM PR 218363).
-        if (!(toXdl && exact && p.base == c.base))
-          need(passes + 1);
-        else if (passes == 2)
-          need(2);
-        break;
-      case Matrix::single:
-        if (!(exact && p.base == c.base))
-          need(passes);
-        break;
-      case Matrix::double16:
-        if (!exact && !toXdl)
-          need(9);
-        break;
-      case Matrix::double4:
-        need(4);
-        break;
+    const RegSet scalars = scalarWrites(producer, accumOffset);
+    if (!scalars.any() || !readsAny(consumer, scalars, accumOffset))
+      return;
+    if (to.vectorMemory)
+      need(5, HazardRule::valuSgprVmem);
+    if (!to.valu)
+      return;
+    const bool selectsLane = consumer.base.starts_with("v_readlane") || consumer.base.starts_with("v_writelane");
+    if (selectsLane && writesOperand(producer, consumer.operands.back(), accumOffset))
+      need(4, HazardRule::valuLaneSelect);
+    if (isGfx940())
+      for (std::size_t i = 0; i < consumer.operands.size(); ++i)
+        if (!consumer.operands[i].isDef && consumer.operands[i].kind == OperandKind::sgpr && !isCarryIn(i) &&
+            writesOperand(producer, consumer.operands[i], accumOffset))
+          need(2, HazardRule::valuSgprValu);
+  }
+
+  /// The last operand of add/subtract with carry and of v_cndmask is a mask per lane, not a constant: row 17 asks for
+  /// nothing there.
+  bool isCarryIn(std::size_t index) const {
+    const std::string_view base = consumer.base;
+    const bool takesCarry = base.starts_with("v_addc_") || base.starts_with("v_subb") || base.starts_with("v_cndmask");
+    return takesCarry && index + 1 == consumer.operands.size();
+  }
+
+  // Table 11, rows 12 and 18; table 37 for MFMA.
+  void valuExecResult() {
+    if (to.dpp)
+      need(5, HazardRule::valuExecDpp);
+    if (to.matrix != Matrix::none)
+      need(4, HazardRule::execMfma);
+    if (!to.valu || !isGfx940())
+      return;
+    if (to.laneAccess)
+      need(4, HazardRule::valuExecValu);
+    if (to.permlane && target != HazardTarget::gfx940)
+      need(4, HazardRule::permlane);
+    for (const Operand& operand : consumer.operands)
+      if (operand.kind == OperandKind::sgpr && !operand.isDef && operand.index <= sreg::execHi &&
+          operand.index + unsigned{operand.dwords} > sreg::execLo)
+        need(2, HazardRule::valuExecValu);
+  }
+
+  void valuVectorResult() {
+    if (!to.valu && !to.memory && to.matrix == Matrix::none)
+      return;
+    const RegSet results = vectorWrites(producer, accumOffset);
+    const bool reads = readsAny(consumer, results, accumOffset);
+    if (to.dpp && reads)
+      need(2, HazardRule::valuDpp); // row 11
+    if (to.matrix != Matrix::none && reads)
+      need(from.dot ? 3 : 2, from.dot ? HazardRule::dotProduct : HazardRule::valuMfma);
+    if (isGfx940() && to.valu && reads) {
+      if (consumer.base.starts_with("v_readlane") || consumer.base.starts_with("v_readfirstlane"))
+        need(1, HazardRule::valuReadlane); // row 19
+      if (from.movesResult)
+        need(1, HazardRule::destSelect); // row 20
+      if (from.trans && !to.trans)
+        need(1, HazardRule::transcendental); // row 21
+      if (to.permlane && target != HazardTarget::gfx940)
+        need(2, HazardRule::permlane);
+    }
+    if (from.dot)
+      dotResult(results, reads);
+  }
+
+  // Table 37: dot products forward to SrcC of the same opcode only.
+  void dotResult(const RegSet& results, bool reads) {
+    if (!to.valu && !to.memory)
+      return;
+    const bool sameOpcode = producer.opcode == consumer.opcode;
+    bool readsAsMultiplier = false;
+    for (std::size_t i = 1; i < consumer.operands.size() && i < 3; ++i)
+      readsAsMultiplier |= !consumer.operands[i].isDef && writesOperand(producer, consumer.operands[i], accumOffset);
+    const bool overwrites = to.valu && consumer.writes(accumOffset).intersects(results);
+    if (sameOpcode ? readsAsMultiplier : (reads || overwrites))
+      need(3, HazardRule::dotProduct);
+  }
+
+  void matrixProducer() {
+    if (producer.operands.size() < 4 || from.passes == 0)
+      return;
+    const Operand& result0 = producer.operands[0];
+    if (to.matrix != Matrix::none && consumer.operands.size() >= 4) {
+      for (std::size_t i = 1; i < consumer.operands.size(); ++i) {
+        const Operand& operand = consumer.operands[i];
+        if (operand.isDef || !overlaps(result0, operand, accumOffset))
+          continue;
+        const bool sparse = contains(consumer.base, "smfmac");
+        if (i == 3 && !sparse)
+          need(srcCStates(same(result0, operand, accumOffset)), HazardRule::mfmaSrcC);
+        else
+          need(multiplierStates(), HazardRule::mfmaSrcAB);
       }
+      // SMFMAC accumulates in its destination.
+      if (contains(consumer.base, "smfmac") && overlaps(result0, consumer.operands[0], accumOffset))
+        need(srcCStates(same(result0, consumer.operands[0], accumOffset)), HazardRule::mfmaSrcC);
+      return;
     }
-    return states;
+    if (to.valu || to.memory) {
+      const RegSet results = vectorWrites(producer, accumOffset);
+      const bool reads = readsAny(consumer, results, accumOffset);
+      const bool overwrites = to.valu && consumer.writes(accumOffset).intersects(results);
+      if (reads || overwrites)
+        need(vectorStates(reads), HazardRule::mfmaVector);
+    }
+    if (to.valu && from.matrix == Matrix::xdl && isVectorRegister(producer.operands[3]) &&
+        writesOperand(consumer, producer.operands[3], accumOffset))
+      need(from.passes - 1, HazardRule::mfmaSourceOverwrite);
+    if (from.matrix == Matrix::dgemm && consumer.base == "v_fma_f64")
+      need(2, HazardRule::dgemmFma64);
   }
-  if (isValu(c)) {
-    if (c.reads(accumOffset).intersects(result) || c.writes(accumOffset).intersects(result))
-      need(plain);
-    const RegSet srcC = vgprsOf(sourceUnits(p, 2, accumOffset));
-    if (c.writes(accumOffset).intersects(srcC))
-      need(passes > 1 ? passes - 1 : 1);
-  } else if (isVectorMemory(c) || isLds(c)) {
-    if (vgprsOf(c.reads(accumOffset)).intersects(result))
-      need(memory);
-    if (vgprsOf(c.writes(accumOffset)).intersects(result))
-      need(plain);
-  }
-  return states;
-}
 
-unsigned afterVectorAlu(const Instruction& p, const Instruction& c, unsigned accumOffset) {
-  unsigned states = 0;
-  const auto need = [&](unsigned n) { states = std::max(states, n); };
-  const RegSet writes = p.writes(accumOffset);
-  const RegSet vectors = vgprsOf(writes);
-  const RegSet scalars = scalarsOf(writes);
-  const bool writesExec = writes.test(sreg::execLo) || writes.test(sreg::execHi);
-  const bool writesVcc = scalars.test(sreg::vccLo) || scalars.test(sreg::vccHi);
-  const RegSet reads = c.reads(accumOffset);
+  bool isGfx950() const { return target == HazardTarget::gfx950; }
 
-  if (isValu(c) && (writesVcc || writesExec))
-    for (const auto& operand : c.operands)
-      if (!operand.isDef && operand.kind == OperandKind::sgpr &&
-          ((operand.index == 251 && writesVcc) || (operand.index == 252 && writesExec)))
-        need(5);
-  if (scalars.any()) {
-    if (isLaneAccess(c) && scalars.intersects(sourceUnits(c, 1, accumOffset)))
-      need(4);
-    if (startsWith(c.base, "v_div_fmas") && writesVcc)
-      need(4);
-    if (isVectorMemory(c) && reads.intersects(scalars))
-      need(5);
-    if (c.cls == InstClass::valu && reads.intersects(scalars))
-      need(2);
-  }
-  if (writesExec) {
-    if (isMatrix(c))
-      need(4);
-    if (c.cls == InstClass::valu) {
-      if (c.mods.dpp != isa::DppCtrl::none)
-        need(5);
-      if (isLaneAccess(c) || startsWith(c.base, "v_readfirstlane"))
-        need(4);
-      for (const auto& operand : c.operands)
-        if (!operand.isDef && operand.kind == OperandKind::sgpr && operand.index <= sreg::execHi &&
-            operand.index + operand.dwords > sreg::execLo)
-          need(2);
+  unsigned srcCStates(bool exact) const {
+    const unsigned n = from.passes;
+    // Forwarding of an exactly equal accumulator holds along one opcode only (LLVM issue 218363).
+    if (exact && producer.opcode == consumer.opcode) {
+      if (from.smallDgemm)
+        return 4;
+      return isGfx940() && n == 2 ? 2 : 0;
+    }
+    switch (from.matrix) {
+    case Matrix::dgemm:
+      return from.smallDgemm ? 4 : isGfx950() ? 17 : 9;
+    case Matrix::sgemm:
+      return n;
+    default:
+      if (!isGfx940())
+        return to.matrix == Matrix::dgemm ? n + 1 : n;
+      return isGfx950() && n > 2 ? n + 2 : n + 1;
     }
   }
-  if (vectors.any()) {
-    if (c.mods.dpp != isa::DppCtrl::none && vectors.intersects(sourceUnits(c, 0, accumOffset)))
-      need(2);
-    if ((startsWith(c.base, "v_readlane") || startsWith(c.base, "v_readfirstlane")) &&
-        vectors.intersects(sourceUnits(c, 0, accumOffset)))
-      need(1);
-    if (isMatrix(c) && !isDot(p) && vectors.intersects(vgprsOf(reads)))
-      need(2);
-    if (c.cls == InstClass::valu && reads.intersects(vectors)) {
-      const bool movesResult = (p.mods.isSdwa && p.mods.dstSel != isa::SdwaSel::dword) || (p.mods.opSel & 8) != 0;
-      if (movesResult)
-        need(1);
-      if (isTranscendental(p) && !isTranscendental(c))
-        need(1);
+
+  unsigned multiplierStates() const {
+    switch (from.matrix) {
+    case Matrix::dgemm:
+      return from.smallDgemm ? 6 : isGfx950() ? 19 : 11;
+    case Matrix::sgemm:
+      return isGfx940() ? from.passes + 2 : from.passes + 3;
+    default:
+      return isGfx950() && from.passes > 2 ? from.passes + 4 : from.passes + 3;
     }
-    if (isDot(p) && isValu(c) && p.base != c.base &&
-        (reads.intersects(vectors) || c.writes(accumOffset).intersects(vectors)))
-      need(3);
-    if (isDot(p) && isValu(c) && p.base == c.base &&
-        vectors.intersects(sourceUnits(c, 0, accumOffset) | sourceUnits(c, 1, accumOffset)))
-      need(3);
   }
-  return states;
+
+  unsigned vectorStates(bool reads) const {
+    if (from.matrix != Matrix::dgemm)
+      return multiplierStates();
+    if (to.memory)
+      return from.smallDgemm ? 9 : 18;
+    if (from.smallDgemm)
+      return 6;
+    return isGfx950() && reads ? 19 : 11;
+  }
+
+  const Instruction& producer;
+  const Instruction& consumer;
+  const Traits& from;
+  const Traits& to;
+  unsigned accumOffset;
+  HazardTarget target;
+  Hazard result;
+};
+
+/// Can it be the earlier one of any rule? Also how far its rules reach.
+unsigned reachOf(const Instruction& inst, const Traits& t) {
+  if (t.matrix != Matrix::none)
+    return maxWaitStates;
+  if (t.valu)
+    return 5;
+  if (inst.cls == InstClass::salu)
+    return t.writesM0 || inst.base.starts_with("s_setreg") || inst.base == "s_setvskip" ? 2 : 0;
+  return t.vectorMemory && inst.mayStore ? 2 : 0;
 }
 
-unsigned afterScalar(const Instruction& p, const Instruction& c, unsigned accumOffset) {
-  if (startsWith(p.base, "s_setreg") && (startsWith(c.base, "s_getreg") || startsWith(c.base, "s_setreg")))
-    return 2;
-  if (startsWith(p.base, "s_setvskip") && startsWith(c.base, "s_getreg"))
-    return 2;
-  if (!p.writes(accumOffset).test(sreg::m0))
-    return 0;
-  const bool usesM0 = startsWith(c.base, "s_sendmsg") || startsWith(c.base, "s_movrel") ||
-                      startsWith(c.base, "ds_gws") || c.base.find("addtid") != std::string::npos || c.mods.lds ||
-                      c.mods.gds;
-  return usesM0 ? 1 : 0;
+Hazard requiredBetween(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
+                       HazardTarget target) {
+  const Traits from = traitsOf(producer, target);
+  if (reachOf(producer, from) == 0)
+    return {};
+  const Traits to = traitsOf(consumer, target);
+  return Pair(producer, consumer, from, to, accumOffset, target).required();
 }
+
+/// Traits of every instruction that occurs, by interned identity.
+class TraitsTable {
+ public:
+  explicit TraitsTable(HazardTarget t) : target(t) {}
+  struct Entry {
+    Traits traits;
+    unsigned reach = 0;
+  };
+  const Entry& operator()(isa::InstRef inst) {
+    const auto [it, fresh] = entries.try_emplace(inst);
+    if (fresh) {
+      it->second.traits = traitsOf(*inst, target);
+      it->second.reach = reachOf(*inst, it->second.traits);
+    }
+    return it->second;
+  }
+
+ private:
+  HazardTarget target;
+  std::unordered_map<isa::InstRef, Entry> entries;
+};
+
+/// Walks back from one consumer along all paths.
+class BackwardWalk {
+ public:
+  BackwardWalk(const Program& p, const std::vector<bool>& in, unsigned accum, HazardTarget t, TraitsTable& table)
+      : program(p), inside(in), accumOffset(accum), target(t), traits(table) {}
+
+  void from(Place consumer, std::map<HazardRule, HazardFinding>& worst) {
+    const isa::InstRef inst = program.blocks[consumer.block].instrs[consumer.index].inst;
+    const Traits& to = traits(inst).traits;
+    unsigned farthest =
+        inst->cls == InstClass::salu || inst->cls == InstClass::message || inst->cls == InstClass::jump ? 2 : 0;
+    if (to.valu || to.memory || to.matrix != Matrix::none)
+      farthest = maxWaitStates;
+    if (farthest == 0)
+      return;
+    // Least states with which each block's end was reached: paths that come back with more see nothing new.
+    std::map<BlockId, unsigned> arrived;
+    std::vector<std::pair<BlockId, unsigned>> todo;
+    const auto scan = [&](BlockId id, std::size_t end, unsigned states) {
+      const auto& instrs = program.blocks[id].instrs;
+      std::size_t i = end;
+      while (i > 0 && states < farthest) {
+        --i;
+        check(*instrs[i].inst, {id, static_cast<std::uint32_t>(i)}, *inst, to, consumer, states, worst);
+        states += waitStatesOf(*instrs[i].inst);
+      }
+      if (states < farthest)
+        for (const BlockId p : program.blocks[id].predecessors)
+          if (inside[p] && !program.blocks[p].opaque)
+            todo.emplace_back(p, states);
+    };
+    scan(consumer.block, consumer.index, 0);
+    while (!todo.empty()) {
+      const auto [id, states] = todo.back();
+      todo.pop_back();
+      const auto [it, fresh] = arrived.try_emplace(id, states);
+      if (!fresh) {
+        if (states >= it->second)
+          continue;
+        it->second = states;
+      }
+      scan(id, program.blocks[id].instrs.size(), states);
+    }
+  }
+
+ private:
+  void check(const Instruction& producer, Place at, const Instruction& consumer, const Traits& to, Place place,
+             unsigned states, std::map<HazardRule, HazardFinding>& worst) {
+    const auto& entry = traits(&producer);
+    if (entry.reach <= states)
+      return;
+    const Hazard hazard = Pair(producer, consumer, entry.traits, to, accumOffset, target).required();
+    if (hazard.states <= states)
+      return;
+    HazardFinding& finding = worst[hazard.rule];
+    if (hazard.states - states > finding.needed - finding.present)
+      finding = {at, place, hazard.rule, hazard.states, states};
+  }
+
+  const Program& program;
+  const std::vector<bool>& inside;
+  unsigned accumOffset;
+  HazardTarget target;
+  TraitsTable& traits;
+};
 
 } // namespace
 
-unsigned requiredWaitStates(const Instruction& p, const Instruction& c, unsigned accumOffset) {
-  unsigned states = 0;
-  if (isMatrix(p))
-    states = afterMatrix(p, c, accumOffset);
-  else if (p.cls == InstClass::valu)
-    states = afterVectorAlu(p, c, accumOffset);
-  else if (p.cls == InstClass::salu)
-    states = afterScalar(p, c, accumOffset);
-  if (const RegSet data = wideStoreData(p, accumOffset); data.any() && c.writes(accumOffset).intersects(data))
-    states = std::max(states, isValu(c) ? 2u : 1u);
-  return states;
+std::string_view hazardRuleName(HazardRule rule) {
+  return ruleNames[static_cast<std::size_t>(rule)];
+}
+
+std::optional<HazardTarget> hazardTargetOf(const object::Target& target) {
+  const std::string& name = target.processor;
+  if (name == "gfx90a")
+    return HazardTarget::gfx90a;
+  if (name == "gfx950")
+    return HazardTarget::gfx950;
+  if (name == "gfx9-4-generic")
+    return HazardTarget::strictest; // runs on either
+  if (name.starts_with("gfx94"))
+    return HazardTarget::gfx940;
+  return std::nullopt;
 }
 
 unsigned waitStatesOf(const Instruction& inst) {
-  return inst.cls == InstClass::nop && inst.base == "s_nop" ? (inst.simm16 & 15) + 1 : 1;
+  return inst.cls == InstClass::nop ? (inst.simm16 & 0xf) + 1 : 1;
 }
 
-namespace {
-
-/// An instruction some path has issued within the last maximumWaitStates states, at its smallest distance.
-using Recent = std::map<const Instr*, unsigned>;
-
-bool canProduce(const Instruction& i) {
-  return i.cls == InstClass::valu || i.cls == InstClass::mfma || i.cls == InstClass::salu ||
-         (i.isVectorMemory() && i.mayStore);
+unsigned mfmaPasses(const Instruction& inst, HazardTarget target) {
+  if (inst.cls != InstClass::mfma)
+    return 0;
+  const std::string_view base = inst.base;
+  const bool old = target == HazardTarget::gfx90a;
+  const Matrix matrix = matrixOf(inst);
+  const bool large = contains(base, "_32x32x"), medium = contains(base, "_16x16x");
+  if (matrix == Matrix::dgemm)
+    return medium ? (target == HazardTarget::gfx950 || target == HazardTarget::strictest ? 16 : 8) : 4;
+  if (!large && !medium)
+    return 2;
+  const unsigned perBlock = large ? 16 : 8; // gfx90a, f32, and several blocks
+  if (old || matrix == Matrix::sgemm || contains(base, "_2b") || contains(base, "_4b"))
+    return perBlock;
+  // f8f6f4: formats 0 and 1 (fp8, bf8) of either source take twice as long.
+  if (base.ends_with("f8f6f4") && (inst.mods.cbsz < 2 || inst.mods.blgp < 2))
+    return perBlock;
+  return perBlock / 2;
 }
 
-void advance(Recent& recent, const Instr& instr) {
-  const unsigned states = waitStatesOf(*instr.inst);
-  for (auto it = recent.begin(); it != recent.end();)
-    it = (it->second += states) >= maximumWaitStates ? recent.erase(it) : std::next(it);
-  if (canProduce(*instr.inst))
-    recent[&instr] = 0;
+Hazard requiredHazard(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
+                      HazardTarget target) {
+  if (target != HazardTarget::strictest)
+    return requiredBetween(producer, consumer, accumOffset, target);
+  const Hazard a = requiredBetween(producer, consumer, accumOffset, HazardTarget::gfx940);
+  const Hazard b = requiredBetween(producer, consumer, accumOffset, HazardTarget::gfx950);
+  return b.states > a.states ? b : a;
 }
 
-bool join(Recent& into, const Recent& other) {
-  bool changed = false;
-  for (const auto& [instr, distance] : other) {
-    const auto [it, isNew] = into.emplace(instr, distance);
-    if (!isNew && it->second > distance)
-      it->second = distance;
-    else if (!isNew)
-      continue;
-    changed = true;
-  }
-  return changed;
-}
-
-} // namespace
-
-std::vector<Hazard> findHazards(const Program& program, const Function& function, unsigned accumOffset) {
-  std::vector<Recent> entry(program.blocks.size());
-  std::vector<bool> reached(program.blocks.size(), false);
-  std::set<BlockId> work{function.entryBlock};
-  reached[function.entryBlock] = true;
-  while (!work.empty()) {
-    const BlockId id = *work.begin();
-    work.erase(work.begin());
-    Recent recent = entry[id];
-    const auto& instrs = program.blocks[id].instrs;
-    // Only the block's tail can reach its successors.
-    std::size_t from = instrs.size();
-    for (unsigned states = 0; from > 0 && states < maximumWaitStates;)
-      states += waitStatesOf(*instrs[--from].inst);
-    if (from > 0)
-      recent.clear();
-    for (std::size_t i = from; i < instrs.size(); ++i)
-      advance(recent, instrs[i]);
-    for (const BlockId next : program.blocks[id].successors) {
-      const bool grew = join(entry[next], recent);
-      if (grew || !reached[next])
-        work.insert(next);
-      reached[next] = true;
-    }
-  }
-  std::vector<Hazard> hazards;
-  std::map<std::pair<const Instruction*, const Instruction*>, unsigned> known;
-  const auto required = [&](const Instruction& p, const Instruction& c) {
-    const auto [it, isNew] = known.try_emplace({&p, &c}, 0);
-    if (isNew)
-      it->second = requiredWaitStates(p, c, accumOffset);
-    return it->second;
-  };
+std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
+                                           HazardTarget target) {
+  if (target == HazardTarget::strictest)
+    target = HazardTarget::gfx950; // its numbers are nowhere below gfx940's
+  std::vector<bool> inside(program.blocks.size());
+  for (const BlockId id : function.blocks)
+    inside[id] = true;
+  TraitsTable traits(target);
+  BackwardWalk walk(program, inside, accumOffset, target, traits);
+  std::vector<HazardFinding> findings;
   for (const BlockId id : function.blocks) {
     if (program.blocks[id].opaque)
       continue;
-    Recent recent = entry[id];
-    const auto& instrs = program.blocks[id].instrs;
-    for (std::size_t i = 0; i < instrs.size(); ++i) {
-      Hazard worst;
-      for (const auto& [producer, distance] : recent) {
-        const unsigned states = required(*producer->inst, *instrs[i].inst);
-        if (states > distance && states - distance > worst.required - worst.present)
-          worst = {id, i, producer, states, distance};
-      }
-      if (worst.producer)
-        hazards.push_back(worst);
-      advance(recent, instrs[i]);
+    for (std::size_t i = 0; i < program.blocks[id].instrs.size(); ++i) {
+      std::map<HazardRule, HazardFinding> worst;
+      walk.from({id, static_cast<std::uint32_t>(i)}, worst);
+      for (const auto& [rule, finding] : worst)
+        findings.push_back(finding);
     }
   }
-  return hazards;
+  return findings;
 }
 
 } // namespace asmevo::program

@@ -1,34 +1,88 @@
-/// Manual wait states: distances the hardware does not check (CDNA3 ISA section 4.5 table 11, section 7.5 table 37;
-/// LLVM GCNHazardRecognizer.cpp where it is stricter).
+/// Wait states that software must keep between dependent instructions because the hardware does not check them: CDNA3
+/// ISA table 11 ("Required Software-inserted Wait States") and table 37 (MFMA), LLVM GCNHazardRecognizer for the
+/// differences between targets. Where the two disagree the larger number is taken.
 #pragma once
 
-#include "program/program.h"
+#include "program/analysis/wait_lint.h"
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace asmevo::program {
 
-/// Wait states (instructions issued in between, s_nop N counts N + 1) that gfx942 needs between `producer` and
-/// `consumer`; 0 if they are independent or the hardware interlocks.
-unsigned requiredWaitStates(const isa::Instruction& producer, const isa::Instruction& consumer, unsigned accumOffset);
+/// Whose table; `strictest` is the maximum over gfx940 (gfx940 to gfx942, gfx9-4-generic) and gfx950.
+enum class HazardTarget : std::uint8_t { gfx90a, gfx940, gfx950, strictest };
 
-/// Largest answer of requiredWaitStates: how far back a search must look.
-inline constexpr unsigned maximumWaitStates = 19;
+/// Nothing for targets whose rules are not in the tables (gfx900 to gfx908, gfx10 and later).
+std::optional<HazardTarget> hazardTargetOf(const object::Target& target);
 
-/// A consumer nearer to a producer than required, on some path.
+/// Names of the rules, in the order in which the tables list them.
+enum class HazardRule : std::uint8_t {
+  none,
+  setregGetreg,        ///< S_SETREG, then S_GETREG or S_SETREG of the same register
+  setregVskip,         ///< MODE.vskip set, then a vector operation
+  setregTrapsts,       ///< S_SETREG TRAPSTS, then RFE
+  valuVccz,            ///< VALU writes VCC or EXEC, VALU reads VCCZ or EXECZ
+  valuLaneSelect,      ///< VALU writes the SGPR that selects a lane
+  valuDivFmas,         ///< VALU writes VCC, V_DIV_FMAS
+  wideStoreData,       ///< store of more than 64 bits, then its data registers are overwritten
+  valuSgprVmem,        ///< VALU writes an SGPR that vector memory reads
+  saluM0,              ///< SALU writes M0, then GDS, message, LDS add-TID, LDS-DMA, S_MOVREL
+  valuDpp,             ///< VALU writes a VGPR that DPP reads
+  valuExecDpp,         ///< VALU writes EXEC, then DPP
+  valuSgprValu,        ///< VALU writes an SGPR that VALU reads as a constant
+  valuExecValu,        ///< VALU writes EXEC, then VALU reads it as data, or a lane access
+  valuReadlane,        ///< VALU writes a VGPR that a lane access reads
+  destSelect,          ///< OPSEL or SDWA moves the result, then VALU reads it
+  transcendental,      ///< transcendental result, then a VALU of another kind reads it
+  permlane,            ///< gfx950 V_PERMLANE*
+  valuMfma,            ///< VALU writes a VGPR that MFMA reads
+  execMfma,            ///< VALU writes EXEC, then MFMA
+  dotProduct,          ///< dot product result, then another opcode, or the same as SrcA/B
+  mfmaSrcC,            ///< MFMA result, MFMA reads it as SrcC
+  mfmaSrcAB,           ///< MFMA result, MFMA reads it as SrcA, SrcB or index
+  mfmaVector,          ///< MFMA result, VALU reads or writes it, or memory reads it
+  mfmaSourceOverwrite, ///< MFMA reads SrcC, VALU overwrites it
+  dgemmFma64,          ///< DGEMM, then V_FMA_F64
+};
+std::string_view hazardRuleName(HazardRule rule);
+
 struct Hazard {
-  BlockId block = 0;     ///< of the consumer
-  std::size_t index = 0; ///< of the consumer in its block
-  const Instr* producer = nullptr;
-  unsigned required = 0, present = 0;
+  unsigned states = 0; ///< instructions (s_nop N counts N + 1) that must stand between the two
+  HazardRule rule = HazardRule::none;
 };
 
-/// Every consumer of the function that some path reaches with too few wait states: the worst pair each. Back edges and
-/// branches are followed; calls are not.
-std::vector<Hazard> findHazards(const Program& program, const Function& function, unsigned accumOffset);
+/// The largest number in any table.
+inline constexpr unsigned maxWaitStates = 20;
 
-/// Wait states an instruction itself provides to those after it.
+/// States an instruction is worth to those around it: s_nop N is N + 1, everything else 1.
 unsigned waitStatesOf(const isa::Instruction& inst);
+
+/// What must stand between `producer` and a later `consumer`. Depends on nothing but the two: whoever asks counts the
+/// distance.
+Hazard requiredHazard(const isa::Instruction& producer, const isa::Instruction& consumer, unsigned accumOffset,
+                      HazardTarget target);
+inline unsigned requiredWaitStates(const isa::Instruction& producer, const isa::Instruction& consumer,
+                                   unsigned accumOffset, HazardTarget target = HazardTarget::strictest) {
+  return requiredHazard(producer, consumer, accumOffset, target).states;
+}
+
+/// A pair that is too near on some path.
+struct HazardFinding {
+  Place producer, consumer;
+  HazardRule rule = HazardRule::none;
+  unsigned needed = 0, present = 0;
+};
+
+/// All such pairs of a function, by consumer. Needs complete instructions. Paths through calls are not followed into
+/// the callee. One finding per consumer and rule: the one that misses most.
+std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
+                                           HazardTarget target);
+
+/// 4-clk passes of an MFMA or SMFMAC (AMD matrix instruction calculator; LLVM SISchedule), 0 for others.
+unsigned mfmaPasses(const isa::Instruction& inst, HazardTarget target);
 
 } // namespace asmevo::program

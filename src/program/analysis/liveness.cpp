@@ -59,7 +59,7 @@ class LivenessProblem {
   using State = isa::RegSet;
 
   LivenessProblem(const Program& p, const Function& f, unsigned accum)
-      : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(mayskipVectors(p, f)),
+      : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(maySkipVectors(p, f)),
         execProblem{p, f}, exec(p, reversePostOrder(p, f), execProblem) {
     exec.run();
     vgprs.setRange(isa::vgprBase, isa::regUnitCount - isa::vgprBase);

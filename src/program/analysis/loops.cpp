@@ -101,8 +101,9 @@ std::vector<Loop> naturalLoops(const Program& program, const Function& function)
     loop.exits.assign(exits.begin(), exits.end());
     loops.push_back(std::move(loop));
   }
-  std::stable_sort(loops.begin(), loops.end(),
-                   [](const Loop& a, const Loop& b) { return a.blocks.size() > b.blocks.size(); });
+  std::sort(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) {
+    return a.blocks.size() != b.blocks.size() ? a.blocks.size() > b.blocks.size() : a.header < b.header;
+  });
   for (std::size_t inner = 0; inner < loops.size(); ++inner)
     for (std::size_t outer = inner; outer-- > 0;)
       if (std::binary_search(loops[outer].blocks.begin(), loops[outer].blocks.end(), loops[inner].header)) {

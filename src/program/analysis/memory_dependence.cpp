@@ -62,7 +62,10 @@ MemoryEffect memoryEffect(const Instruction& inst) {
     effect.ordered = gds;
     break;
   }
-  case InstClass::message:
+  case InstClass::message: // s_setprio, s_sleep and the like move no data and signal nobody
+    effect.ordered = inst.base.starts_with("s_sendmsg") || inst.base.starts_with("s_dcache") ||
+                     inst.base == "s_icache_inv" || inst.base == "s_trap" || inst.base == "s_wakeup";
+    return effect;
   case InstClass::barrier:
   case InstClass::jump:
   case InstClass::unknown:
