@@ -1,6 +1,7 @@
 #include "optimize/block_graph.h"
 
 #include "program/analysis/hazards.h"
+#include "program/analysis/memory_dependence.h"
 
 #include <algorithm>
 #include <map>
@@ -21,21 +22,7 @@ bool startsWith(std::string_view text, std::string_view prefix) { return text.su
 
 constexpr std::size_t index(Counter c) { return static_cast<std::size_t>(c); }
 
-std::array<bool, counterCount> countersOf(const Instruction& inst) {
-  switch (inst.cls) {
-  case InstClass::vmem:
-  case InstClass::global:
-  case InstClass::scratch:
-    return {true, false};
-  case InstClass::lds:
-  case InstClass::smem:
-    return {false, true};
-  case InstClass::flat:
-    return {true, true};
-  default:
-    return {};
-  }
-}
+std::array<bool, counterCount> countersOf(const Instruction& inst) { return program::countingOf(inst).counts; }
 
 bool isHardFence(const Instruction& inst) {
   return inst.cls == InstClass::unknown || inst.cls == InstClass::jump || inst.cls == InstClass::endpgm ||
@@ -45,8 +32,11 @@ bool isHardFence(const Instruction& inst) {
          startsWith(inst.base, "s_memrealtime");
 }
 
-/// Returns out of order within lgkmcnt: only a wait for zero says anything (facts 3.4).
-bool returnsOutOfOrder(const Instruction& inst) { return inst.cls == InstClass::smem || inst.cls == InstClass::flat; }
+/// Counts in lgkmcnt without order: only a wait for zero says anything.
+bool returnsOutOfOrder(const Instruction& inst) {
+  const auto counting = program::countingOf(inst);
+  return counting.counts[index(Counter::lgkm)] && !counting.inOrder[index(Counter::lgkm)];
+}
 
 bool isLoad(const Instruction& inst) { return inst.mayLoad; }
 
@@ -219,23 +209,10 @@ private:
           last[c] = n;
         }
       for (const std::uint32_t m : seen)
-        if (mayConflict(*graph.nodes[m].instr.inst, *node.instr.inst))
+        if (program::mayDepend(*graph.nodes[m].instr.inst, *node.instr.inst, /*sameBases=*/false))
           edge(m, n, 1);
       seen.push_back(n);
     }
-  }
-
-  /// Memory operations of different counters whose order matters: a store or LDS-writing DMA against anything that may
-  /// touch the same space.
-  static bool mayConflict(const Instruction& x, const Instruction& y) {
-    const auto touchesLds = [](const Instruction& i) {
-      return i.cls == InstClass::lds || i.cls == InstClass::flat || i.mods.lds;
-    };
-    const auto touchesGlobal = [](const Instruction& i) { return i.cls != InstClass::lds; };
-    const auto writesLds = [&](const Instruction& i) { return i.mods.lds || (touchesLds(i) && i.mayStore); };
-    const auto writesGlobal = [&](const Instruction& i) { return touchesGlobal(i) && i.mayStore && !i.mods.lds; };
-    return (touchesLds(x) && touchesLds(y) && (writesLds(x) || writesLds(y))) ||
-           (touchesGlobal(x) && touchesGlobal(y) && (writesGlobal(x) || writesGlobal(y)));
   }
 
   void waitEdges() {

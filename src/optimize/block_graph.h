@@ -3,6 +3,7 @@
 #pragma once
 
 #include "isa/codec.h"
+#include "program/analysis/in_flight.h"
 #include "program/program.h"
 
 #include <array>
@@ -11,8 +12,8 @@
 
 namespace asmevo::optimize {
 
-enum class Counter : std::uint8_t { vm, lgkm };
-inline constexpr std::size_t counterCount = 2;
+using program::Counter;
+using program::counterCount;
 
 enum class NodeKind : std::uint8_t {
   plain,

@@ -5,23 +5,30 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace asmevo::optimize {
 
 namespace {
 
-using Pair = std::pair<std::uint64_t, std::uint64_t>; ///< addresses of producer and consumer
+/// Addresses of producer and consumer, and the rule between them.
+using Pair = std::tuple<std::uint64_t, std::uint64_t, program::HazardRule>;
+
+Pair pairOf(const program::Program& program, const program::HazardFinding& finding) {
+  const auto address = [&](const program::Place& place) { return program.blocks[place.block].instrs[place.index].address; };
+  return {address(finding.producer), address(finding.consumer), finding.rule};
+}
+
+program::HazardTarget targetOf(const MoveContext& context) {
+  return program::hazardTargetOf(context.object.target()).value_or(program::HazardTarget::strictest);
+}
 
 /// How near K0 itself puts a pair that is nearer than the tables allow. Shipped kernels do that in thousands of places.
 std::map<Pair, unsigned> toleratedPairs(const program::Program& program, const program::Function& function,
-                                        unsigned accumOffset) {
+                                        const MoveContext& context) {
   std::map<Pair, unsigned> tolerated;
-  for (const auto& hazard : program::findHazards(program, function, accumOffset)) {
-    const auto& consumer = program.blocks[hazard.block].instrs[hazard.index];
-    const auto [it, isNew] = tolerated.try_emplace({hazard.producer->address, consumer.address}, hazard.present);
-    if (!isNew)
-      it->second = std::min(it->second, hazard.present);
-  }
+  for (const auto& finding : program::unmetWaitStates(program, function, context.accumOffset, targetOf(context)))
+    tolerated.emplace(pairOf(program, finding), finding.present);
   return tolerated;
 }
 
@@ -31,17 +38,19 @@ bool repairWaitStates(const program::Program& original, program::Program& edited
   const program::Function* before = kernelFunction(original, context);
   if (!before || !kernelFunction(edited, context))
     return false;
-  const auto tolerated = toleratedPairs(original, *before, context.accumOffset);
+  const auto tolerated = toleratedPairs(original, *before, context);
   // Every round moves consumers away and never nearer; a chain of hazards settles in a few.
   for (int round = 0; round < 32; ++round) {
     std::map<std::pair<program::BlockId, std::size_t>, unsigned, std::greater<>> missing;
-    for (const auto& hazard : program::findHazards(edited, *kernelFunction(edited, context), context.accumOffset)) {
-      const auto& consumer = edited.blocks[hazard.block].instrs[hazard.index];
-      const auto known = tolerated.find({hazard.producer->address, consumer.address});
-      if (known != tolerated.end() && consumer.address != program::noAddress && hazard.present >= known->second)
+    for (const auto& finding : program::unmetWaitStates(edited, *kernelFunction(edited, context), context.accumOffset,
+                                                        targetOf(context))) {
+      const Pair pair = pairOf(edited, finding);
+      const auto known = tolerated.find(pair);
+      const bool inserted = std::get<0>(pair) == program::noAddress || std::get<1>(pair) == program::noAddress;
+      if (known != tolerated.end() && !inserted && finding.present >= known->second)
         continue;
-      auto& states = missing[{hazard.block, hazard.index}];
-      states = std::max(states, hazard.required - hazard.present);
+      auto& states = missing[{finding.consumer.block, finding.consumer.index}];
+      states = std::max(states, finding.needed - finding.present);
     }
     if (missing.empty())
       return true;

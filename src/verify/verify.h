@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,15 @@ struct Finding {
   std::string message;
 };
 
+class Baseline;
+
 struct Options {
   std::vector<std::uint64_t> seeds = {0, 1}; ///< wave interleavings and poison seeds of the differential runs
   bool prove = true;                         ///< try the value-graph proof of edited blocks
   double timeLimitSeconds = 0;               ///< 0: none
+  unsigned threads = 1;                      ///< host threads of a run; more than one makes atomics' order vary
+  /// K0's own runs, measured once for many candidates (measureBaseline). Used only if it is of this K0 and these seeds.
+  std::shared_ptr<const Baseline> baseline;
 };
 
 struct CaseResult {
@@ -45,13 +51,24 @@ struct Verdict {
   std::vector<Finding> newFindings;    ///< static findings of K1 that K0 does not have
   std::size_t baselineFindings = 0;    ///< what K0 itself violates
   std::vector<std::uint64_t> uncoveredEdits; ///< K0 addresses of edited blocks no case executes
+  std::vector<std::uint64_t> uncoveredNew;   ///< K1 addresses of blocks without a counterpart in K0 that no case executes
+  std::vector<std::string> nondeterminism;   ///< what K0 itself does not always compute alike, and why
+  std::vector<std::string> otherChanges;     ///< resources K1 declares differently
+  std::string proof;                         ///< outcome of the value proof per kernel, "" if not tried
+  std::vector<std::uint64_t> seeds;          ///< of the differential runs
+  std::size_t editedBlocks = 0;              ///< of K0, with those that are gone; plus new ones of K1
 };
 
 /// Every register read after a memory load is covered by a wait on every path (vm and lgkm counters, gfx9 rules:
 /// facts 3.4), and no store's data or load's destination is overwritten while in flight.
 Result<std::vector<Finding>> lintWaits(const object::CodeObject& object);
 
-/// The full gate.
+/// Runs K0 alone: reference outputs, what of it depends on wave order or on undefined state, and what it executes.
+/// Errors only where nothing can be said at all (no such kernel, no cases); a K0 that faults is part of the baseline.
+Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
+                                                        device::Device& device, const Options& options);
+
+/// The full gate. Errors only on inputs that cannot be compared at all; everything else is a verdict.
 Result<Verdict> verify(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
                        device::Device& device, const Options& options);
 

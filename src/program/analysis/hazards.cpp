@@ -113,7 +113,7 @@ Traits traitsOf(const Instruction& inst, HazardTarget target) {
     const bool highHalf = inst.mods.opSelPrinted && !inst.operands.empty() && !base.starts_with("v_pk_") &&
                           ((inst.mods.opSel >> (inst.operands.size() - 1)) & 1);
     t.movesResult = (inst.mods.isSdwa && inst.mods.dstSel != SdwaSel::dword) || highHalf || contains(base, "mixhi") ||
-                    (target != HazardTarget::gfx90a && base.starts_with("v_cvt_sr_"));
+                    (inst.mods.opSelPrinted && base.starts_with("v_cvt_sr_"));
   }
   t.vectorMemory = inst.isVectorMemory();
   t.memory = t.vectorMemory || inst.cls == InstClass::lds || base.starts_with("exp");
@@ -173,7 +173,7 @@ RegSet vectorWrites(const Instruction& inst, unsigned accumOffset) {
 }
 
 RegSet scalarWrites(const Instruction& inst, unsigned accumOffset) {
-  RegSet set, scalars;
+  RegSet scalars;
   scalars.setRange(0, sreg::vccHi + 1);
   return inst.writes(accumOffset) & scalars;
 }
@@ -196,9 +196,9 @@ class Pair {
   }
 
  private:
-  void need(unsigned states, HazardRule rule) {
-    if (states > result.states)
-      result = {states, rule};
+  void need(unsigned states, HazardRule rule, bool llvmOnly = false) {
+    if (states > result.states || (states == result.states && result.llvmOnly && !llvmOnly))
+      result = {states, rule, llvmOnly};
   }
   bool isGfx940() const { return target != HazardTarget::gfx90a; }
 
@@ -222,9 +222,9 @@ class Pair {
       return;
     const std::string_view base = consumer.base;
     const bool gds = consumer.mods.gds || base.starts_with("ds_gws_");
-    if (gds || base.starts_with("s_sendmsg") || contains(base, "addtid") || consumer.isLdsDma() ||
-        base.starts_with("s_movrel"))
-      need(1, HazardRule::saluM0);
+    if (gds || base.starts_with("s_sendmsg") || contains(base, "addtid") || base.starts_with("s_movrel") ||
+        consumer.isLdsDma())
+      need(1, HazardRule::saluM0, consumer.isLdsDma() && consumer.cls == InstClass::vmem);
   }
 
   // Table 11, row 8. The manual exempts BUFFER with an SGPR offset; LLVM change 197267 does not for this family.
@@ -237,13 +237,15 @@ class Pair {
     need(valuWriter && isGfx940() && !scalarOffset ? 2 : 1, HazardRule::wideStoreData);
   }
 
-  /// The operand with the data: the first of a buffer store, the second of a flat, global or scratch one.
+  /// The operand with the data: the first vector register of a buffer store, the last of a flat, global or scratch one.
   const Operand* storeData() const {
-    const bool first = producer.cls == InstClass::vmem;
-    for (std::size_t i = first ? 0 : 1; i < producer.operands.size(); ++i)
-      if (isVectorRegister(producer.operands[i]) && (!producer.operands[i].isDef || producer.isAtomic()))
-        return &producer.operands[i];
-    return nullptr;
+    const auto& operands = producer.operands;
+    if (producer.cls == InstClass::vmem) {
+      const auto found = std::find_if(operands.begin(), operands.end(), isVectorRegister);
+      return found == operands.end() ? nullptr : &*found;
+    }
+    const auto found = std::find_if(operands.rbegin(), operands.rend(), isVectorRegister);
+    return found == operands.rend() ? nullptr : &*found;
   }
 
   void valuProducer() {
@@ -313,8 +315,8 @@ class Pair {
       return;
     const RegSet results = vectorWrites(producer, accumOffset);
     const bool reads = readsAny(consumer, results, accumOffset);
-    if (to.dpp && reads)
-      need(2, HazardRule::valuDpp); // row 11
+    if (to.dpp && reads) // row 11; LLVM counts the old destination as read too
+      need(2, HazardRule::valuDpp, !readsExplicitly(results));
     if (to.matrix != Matrix::none && reads)
       need(from.dot ? 3 : 2, from.dot ? HazardRule::dotProduct : HazardRule::valuMfma);
     if (isGfx940() && to.valu && reads) {
@@ -329,6 +331,18 @@ class Pair {
     }
     if (from.dot)
       dotResult(results, reads);
+  }
+
+  bool readsExplicitly(const RegSet& units) const {
+    return std::any_of(consumer.operands.begin(), consumer.operands.end(), [&](const Operand& operand) {
+      if (operand.isDef || !isVectorRegister(operand))
+        return false;
+      const std::size_t first = firstUnit(operand, accumOffset);
+      for (std::size_t unit = first; unit < std::min(first + operand.dwords, isa::regUnitCount); ++unit)
+        if (units.test(unit))
+          return true;
+      return false;
+    });
   }
 
   // Table 37: dot products forward to SrcC of the same opcode only.
@@ -487,44 +501,59 @@ class BackwardWalk {
       farthest = maxWaitStates;
     if (farthest == 0)
       return;
-    // Least states with which each block's end was reached: paths that come back with more see nothing new.
-    std::map<BlockId, unsigned> arrived;
-    std::vector<std::pair<BlockId, unsigned>> todo;
-    const auto scan = [&](BlockId id, std::size_t end, unsigned states) {
+    // Least distances with which each block's end was reached: paths that come back with more see nothing new.
+    std::map<BlockId, Distance> arrived;
+    std::vector<std::pair<BlockId, Distance>> todo;
+    const auto scan = [&](BlockId id, std::size_t end, Distance distance) {
       const auto& instrs = program.blocks[id].instrs;
       std::size_t i = end;
-      while (i > 0 && states < farthest) {
-        --i;
-        check(*instrs[i].inst, {id, static_cast<std::uint32_t>(i)}, *inst, to, consumer, states, worst);
-        states += waitStatesOf(*instrs[i].inst);
+      while (i > 0 && distance.states < farthest) {
+        const Instruction& earlier = *instrs[--i].inst;
+        const auto& entry = traits(&earlier);
+        if (entry.traits.passes != 0 && distance.toNextMatrix != Distance::noMatrix)
+          distance.states = std::max(distance.states, distance.toNextMatrix + entry.traits.passes - 1);
+        check(earlier, {id, static_cast<std::uint32_t>(i)}, *inst, to, consumer, distance.states, worst);
+        distance.states += waitStatesOf(earlier);
+        if (entry.traits.passes != 0)
+          distance.toNextMatrix = distance.states;
       }
-      if (states < farthest)
+      if (distance.states < farthest)
         for (const BlockId p : program.blocks[id].predecessors)
           if (inside[p] && !program.blocks[p].opaque)
-            todo.emplace_back(p, states);
+            todo.emplace_back(p, distance);
     };
-    scan(consumer.block, consumer.index, 0);
+    scan(consumer.block, consumer.index, {});
     while (!todo.empty()) {
-      const auto [id, states] = todo.back();
+      const auto [id, distance] = todo.back();
       todo.pop_back();
-      const auto [it, fresh] = arrived.try_emplace(id, states);
+      const auto [it, fresh] = arrived.try_emplace(id, distance);
       if (!fresh) {
-        if (states >= it->second)
+        const Distance least{std::min(distance.states, it->second.states),
+                             std::min(distance.toNextMatrix, it->second.toNextMatrix)};
+        if (least == it->second)
           continue;
-        it->second = states;
+        it->second = least;
       }
-      scan(id, program.blocks[id].instrs.size(), states);
+      scan(id, program.blocks[id].instrs.size(), it->second);
     }
   }
 
  private:
+  /// From a point back in time to the consumer.
+  struct Distance {
+    static constexpr unsigned noMatrix = 0x10000;
+    unsigned states = 0;              ///< between the point and the consumer's issue
+    unsigned toNextMatrix = noMatrix; ///< from the issue of the first MFMA after the point to the consumer's issue
+    bool operator==(const Distance&) const = default;
+  };
+
   void check(const Instruction& producer, Place at, const Instruction& consumer, const Traits& to, Place place,
              unsigned states, std::map<HazardRule, HazardFinding>& worst) {
     const auto& entry = traits(&producer);
     if (entry.reach <= states)
       return;
     const Hazard hazard = Pair(producer, consumer, entry.traits, to, accumOffset, target).required();
-    if (hazard.states <= states)
+    if (hazard.states <= states || hazard.llvmOnly)
       return;
     HazardFinding& finding = worst[hazard.rule];
     if (hazard.states - states > finding.needed - finding.present)

@@ -1,0 +1,139 @@
+#include "optimize/moves/relax_waits.h"
+
+#include "optimize/moves/move_support.h"
+#include "optimize/repair.h"
+#include "program/analysis/waits.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace asmevo::optimize {
+
+namespace {
+
+std::string waitText(const isa::WaitCount& wait) {
+  std::string text = "s_waitcnt";
+  if (wait.vm < 63)
+    text += fmt::format(" vmcnt({})", wait.vm);
+  if (wait.exp < 7)
+    text += fmt::format(" expcnt({})", wait.exp);
+  if (wait.lgkm < 15)
+    text += fmt::format(" lgkmcnt({})", wait.lgkm);
+  return text;
+}
+
+class RelaxWaitsMove final : public Move {
+public:
+  std::string_view name() const override { return "relax-waits"; }
+  std::string_view purpose() const override {
+    return "weaken s_waitcnt to what every path needs, sink waits to their first use, delete idle ones";
+  }
+
+  std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
+    std::vector<Proposal> proposals;
+    const program::Function* function = kernelFunction(program, context);
+    if (!function)
+      return proposals;
+    if (auto proposal = weaken(program, *function, context))
+      proposals.push_back(*std::move(proposal));
+    for (const program::BlockId id : hotBlocks(context, 0.02))
+      if (auto proposal = sink(program, *function, context, id))
+        proposals.push_back(*std::move(proposal));
+    return proposals;
+  }
+
+private:
+  /// All waits of the function at once.
+  static std::optional<Proposal> weaken(const program::Program& program, const program::Function& function,
+                                        const MoveContext& context) {
+    Proposal proposal;
+    proposal.program = program;
+    std::size_t changed = 0;
+    if (!weakenInPlace(proposal.program, function, context, changed) || changed == 0)
+      return std::nullopt;
+    if (!repairWaitStates(program, proposal.program, context))
+      return std::nullopt;
+    proposal.reason = fmt::format("{} waits were stronger than any path needs", changed);
+    std::tie(proposal.begin, proposal.end) = addressRange(program.blocks[function.entryBlock]);
+    return proposal;
+  }
+
+  static bool weakenInPlace(program::Program& program, const program::Function& function, const MoveContext& context,
+                            std::size_t& changed) {
+    auto required = program::requiredWaits(program, function, context.accumOffset);
+    std::ranges::sort(required, std::greater<>{},
+                      [](const program::WaitRequirement& r) { return std::pair(r.place.block, r.place.index); });
+    for (const auto& r : required) {
+      if (r.present == r.sufficient)
+        continue;
+      auto& instrs = program.blocks[r.place.block].instrs;
+      const auto at = instrs.begin() + r.place.index;
+      ++changed;
+      if (r.sufficient == isa::WaitCount{}) {
+        instrs.erase(at);
+        continue;
+      }
+      auto wait = context.codec.assemble(waitText(r.sufficient));
+      if (!wait)
+        return false;
+      at->inst = context.codec.complete(*wait);
+    }
+    return true;
+  }
+
+  /// Repeats each wait of a block in front of every later instruction, then weakens all of them: what remains is the weakest
+  /// wait at the latest place.
+  static std::optional<Proposal> sink(const program::Program& program, const program::Function& function,
+                                      const MoveContext& context, program::BlockId id) {
+    const program::Block& block = program.blocks[id];
+    if (block.opaque || block.instrs.size() > 4000)
+      return std::nullopt;
+    Proposal proposal;
+    proposal.program = program;
+    auto& instrs = proposal.program.blocks[id].instrs;
+    instrs.clear();
+    const program::Instr* lastWait = nullptr;
+    std::size_t copies = 0;
+    for (const auto& instr : block.instrs) {
+      if (instr.inst->cls == isa::InstClass::waitcnt) {
+        lastWait = instr.inst->base == "s_waitcnt" ? &instr : nullptr;
+        instrs.push_back(instr);
+        continue;
+      }
+      if (lastWait && usesRegistersOfMemory(instr)) {
+        program::Instr copy = *lastWait;
+        copy.address = program::noAddress;
+        instrs.push_back(copy);
+        ++copies;
+      }
+      instrs.push_back(instr);
+    }
+    if (copies == 0)
+      return std::nullopt;
+    std::size_t changed = 0;
+    if (!weakenInPlace(proposal.program, function, context, changed))
+      return std::nullopt;
+    if (std::ranges::equal(instrs, block.instrs, {}, &program::Instr::inst, &program::Instr::inst))
+      return std::nullopt;
+    if (!repairWaitStates(program, proposal.program, context))
+      return std::nullopt;
+    proposal.reason = "each wait taken apart: every use waits for its own loads only";
+    std::tie(proposal.begin, proposal.end) = addressRange(block);
+    return proposal;
+  }
+
+  static bool usesRegistersOfMemory(const program::Instr& instr) {
+    const auto cls = instr.inst->cls;
+    return cls != isa::InstClass::nop && cls != isa::InstClass::message && !instr.inst->isBranch();
+  }
+};
+
+} // namespace
+
+const Move& relaxWaitsMove() {
+  static const RelaxWaitsMove move;
+  return move;
+}
+
+} // namespace asmevo::optimize

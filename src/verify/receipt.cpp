@@ -1,0 +1,92 @@
+#include "verify/verify.h"
+
+namespace asmevo::verify {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* toolVersion = "asmevo 0.1.0";
+
+json addresses(const std::vector<std::uint64_t>& values) {
+  json list = json::array();
+  for (const std::uint64_t value : values)
+    list.push_back(fmt::format("{:#x}", value));
+  return list;
+}
+
+json ruleOf(const dispatch::Comparison& rule) {
+  switch (rule.mode) {
+  case dispatch::Comparison::Mode::bitwise: return {{"bitwise", true}};
+  case dispatch::Comparison::Mode::tolerance: return {{"rtol", rule.rtol}, {"atol", rule.atol}};
+  case dispatch::Comparison::Mode::ignore: return {{"ignore", true}};
+  }
+  return {};
+}
+
+json caseOf(const dispatch::Case& launch, const CaseResult* result) {
+  json buffers = json::object();
+  for (const dispatch::Buffer& buffer : launch.buffers)
+    buffers[buffer.name] = {{"bytes", buffer.initial.size()},
+                            {"initial_sha256", sha256Hex(buffer.initial)},
+                            {"compared", ruleOf(launch.comparisonOf(buffer.name))}};
+  json entry{{"name", launch.name},
+             {"kernel", launch.kernel},
+             {"workgroup_size", launch.workgroupSize},
+             {"grid_size", launch.gridSize},
+             {"dynamic_lds_bytes", launch.dynamicLdsBytes},
+             {"buffers", std::move(buffers)}};
+  if (result) {
+    entry["equal"] = result->equal;
+    entry["wave_instructions"] = result->waveInstructions;
+    if (!result->detail.empty())
+      entry["detail"] = result->detail;
+  }
+  return entry;
+}
+
+json lintOf(const Verdict& verdict) {
+  json findings = json::array();
+  for (const Finding& finding : verdict.newFindings)
+    findings.push_back({{"rule", finding.rule},
+                        {"producer", fmt::format("{:#x}", finding.producer)},
+                        {"consumer", fmt::format("{:#x}", finding.consumer)},
+                        {"message", finding.message}});
+  return {{"new", std::move(findings)}, {"also_in_k0", verdict.baselineFindings}};
+}
+
+} // namespace
+
+json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const Verdict& verdict,
+             const dispatch::Dispatch& dispatch, const device::Device& device) {
+  json cases = json::array();
+  for (std::size_t i = 0; i < dispatch.cases.size(); ++i)
+    cases.push_back(caseOf(dispatch.cases[i], i < verdict.cases.size() ? &verdict.cases[i] : nullptr));
+  json result{{"asmevo_receipt", 1},
+              {"tool", toolVersion},
+              {"target", k0.target().id()},
+              {"k0", {{"sha256", sha256Hex(k0.bytes())}, {"bytes", k0.bytes().size()}}},
+              {"k1", {{"sha256", sha256Hex(k1.bytes())}, {"bytes", k1.bytes().size()}}},
+              {"device", {{"name", device.name()}, {"modelled", device.modelled()}}},
+              {"verdict", levelName(verdict.level)},
+              {"accepted", accepted(verdict.level)},
+              {"reason", verdict.reason},
+              {"edited_blocks", verdict.editedBlocks},
+              {"uncovered_edits", addresses(verdict.uncoveredEdits)},
+              {"uncovered_new_blocks", addresses(verdict.uncoveredNew)},
+              {"resources", verdict.otherChanges},
+              {"lint", lintOf(verdict)},
+              {"seeds", verdict.seeds},
+              {"k0_nondeterminism", verdict.nondeterminism},
+              {"cases", std::move(cases)}};
+  if (!verdict.proof.empty())
+    result["proof"] = verdict.proof;
+  if (device.modelled())
+    result["notes"] = {"The simulator gives the correctly rounded result for rcp, rsq, sqrt, exp, log, sin and cos, where "
+                       "the hardware may differ in the last place, on K0 and K1 alike.",
+                       "Matrix instructions follow the published bit-accurate model of the CDNA3 matrix core.",
+                       "Every time and cycle count is modelled, not measured."};
+  return result;
+}
+
+} // namespace asmevo::verify

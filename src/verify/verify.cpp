@@ -1,0 +1,249 @@
+#include "verify/verify.h"
+
+#include "verify/alignment.h"
+#include "verify/differential.h"
+#include "verify/frame.h"
+#include "verify/lint_waits.h"
+#include "verify/value_proof.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace asmevo::verify {
+
+using program::Block;
+using program::BlockId;
+
+std::string_view levelName(Level level) {
+  switch (level) {
+  case Level::identical: return "identical";
+  case Level::proved: return "proved";
+  case Level::exact: return "exact";
+  case Level::tolerance: return "tolerance";
+  case Level::differs: return "differs";
+  case Level::unsafe: return "unsafe";
+  case Level::refused: return "refused";
+  case Level::timeout: return "timeout";
+  case Level::unknown: return "unknown";
+  }
+  return "unknown";
+}
+
+namespace {
+
+/// A finding's identity across the two objects: what it is about and in which block of K0, without addresses.
+using FindingKey = std::tuple<std::string, std::uint64_t, std::uint64_t, std::string, std::string>;
+
+/// How far a finding is from being none: a finding of K0 must not get worse.
+std::uint64_t badness(const LintFinding& finding) {
+  constexpr std::uint64_t noWait = 1 << 20;
+  if (!finding.need)
+    return 0;
+  if (finding.kind == "wait_states")
+    return *finding.need - std::min(finding.have.value_or(0), *finding.need);
+  return finding.have ? *finding.have - std::min(*finding.need, *finding.have) : noWait;
+}
+
+/// One verification, gate by gate.
+class Gate {
+public:
+  Gate(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
+       device::Device& device, const Options& options)
+      : k0(k0), k1(k1), dispatch(dispatch), device(device), options(options),
+        deadline(options.timeLimitSeconds > 0 ? steadySeconds() + options.timeLimitSeconds
+                                              : std::numeric_limits<double>::infinity()) {}
+
+  Result<Verdict> run() {
+    verdict.seeds = options.seeds;
+    if (std::ranges::equal(k0.bytes(), k1.bytes()))
+      return conclude(Level::identical, "same bytes");
+    auto recovered = recoverPair(k0, k1);
+    if (!recovered)
+      return conclude(Level::refused, recovered.error().message);
+    pair = *std::move(recovered);
+    alignment = alignBlocks(k0, pair.k0, k1, pair.k1);
+    collectEdits();
+    const FrameDifferences frame = compareFrames(k0, k1, pair, alignment);
+    verdict.otherChanges = frame.resources;
+    if (!frame.violations.empty())
+      return conclude(Level::unsafe, "K1 changes more than code: " + frame.violations.front());
+    if (const Status status = compareFindings(); !status)
+      return conclude(Level::refused, status.error().message);
+    if (!verdict.newFindings.empty())
+      return conclude(Level::unsafe, verdict.newFindings.front().message);
+
+    std::string whyNotProved = frame.ldsChanged ? "the proof does not cover a changed LDS size" : "not tried";
+    const bool proved = options.prove && prove(whyNotProved) && !frame.ldsChanged;
+    return compareRuns(proved, whyNotProved);
+  }
+
+private:
+  const object::CodeObject& k0;
+  const object::CodeObject& k1;
+  const dispatch::Dispatch& dispatch;
+  device::Device& device;
+  const Options& options;
+  double deadline;
+  ProgramPair pair;
+  Alignment alignment;
+  std::vector<BlockId> edits;     ///< K0 blocks
+  std::vector<BlockId> newBlocks; ///< K1 blocks
+  Verdict verdict;
+
+  Verdict conclude(Level level, std::string reason) {
+    verdict.level = level;
+    verdict.reason = std::move(reason);
+    return std::move(verdict);
+  }
+
+  void collectEdits() {
+    for (BlockId id = 0; id < pair.k0.blocks.size(); ++id)
+      if (alignment.edited[id])
+        edits.push_back(id);
+    for (BlockId id = 0; id < pair.k1.blocks.size(); ++id) {
+      const Block& block = pair.k1.blocks[id];
+      if (!alignment.toK0[id] && !block.instrs.empty() && !isPadding(block))
+        newBlocks.push_back(id);
+    }
+    verdict.editedBlocks = edits.size() + newBlocks.size();
+  }
+
+  /// Start of the block that holds an address, in K0's terms for K1; new blocks count from the top of the range.
+  static std::uint64_t blockStart(const program::Program& program, const std::vector<std::uint64_t>& name,
+                                  std::uint64_t address) {
+    const auto after = std::ranges::upper_bound(program.blocks, address, {}, &Block::address);
+    return after == program.blocks.begin() ? 0 : name[static_cast<std::size_t>(after - program.blocks.begin()) - 1];
+  }
+
+  Status compareFindings() {
+    ASMEVO_TRY(const LintReport before, lint(k0));
+    ASMEVO_TRY(const LintReport after, lint(k1));
+    std::vector<std::uint64_t> name0, name1;
+    for (const Block& block : pair.k0.blocks)
+      name0.push_back(block.address);
+    for (BlockId id = 0; id < pair.k1.blocks.size(); ++id)
+      name1.push_back(alignment.toK0[id] ? pair.k0.blocks[*alignment.toK0[id]].address : ~std::uint64_t{id});
+    const auto keyOf = [](const LintFinding& f, const program::Program& p, const std::vector<std::uint64_t>& name) {
+      return FindingKey{f.rule, blockStart(p, name, f.producer), blockStart(p, name, f.address), f.producerText,
+                        f.text};
+    };
+    std::map<FindingKey, std::vector<std::uint64_t>> known; // badness of each, worst last
+    for (const LintFinding& finding : before.findings)
+      known[keyOf(finding, pair.k0, name0)].push_back(badness(finding));
+    for (auto& [key, list] : known)
+      std::ranges::sort(list);
+    verdict.baselineFindings = before.findings.size();
+    for (const LintFinding& finding : after.findings) {
+      auto& list = known[keyOf(finding, pair.k1, name1)];
+      // Each of K0's findings excuses one of K1's that is no worse: the mildest that does.
+      const auto excuse = std::ranges::lower_bound(list, badness(finding));
+      if (excuse != list.end())
+        list.erase(excuse);
+      else
+        verdict.newFindings.push_back({finding.rule, finding.producer, finding.address, finding.message});
+    }
+    return {};
+  }
+
+  /// Kernels whose code holds an edit, called functions included. All of them where an edit lies in no function.
+  std::set<std::size_t> editedKernels() const {
+    std::set<std::size_t> kernels;
+    const auto collect = [&](const program::Program& program, const std::vector<BlockId>& blocks) {
+      for (const BlockId id : blocks) {
+        bool owned = false;
+        for (const program::Function& function : program.functions)
+          if (std::ranges::find(function.blocks, id) != function.blocks.end() && function.kernel) {
+            kernels.insert(*function.kernel);
+            owned = true;
+          }
+        if (!owned)
+          for (std::size_t k = 0; k < k0.kernels().size(); ++k)
+            kernels.insert(k);
+      }
+    };
+    collect(pair.k0, edits);
+    collect(pair.k1, newBlocks);
+    return kernels;
+  }
+
+  bool prove(std::string& whyNot) {
+    for (const std::size_t index : editedKernels()) {
+      const std::string& name = k0.kernels()[index].name;
+      const auto proof = proveEquivalent(k0, k1, name);
+      const std::string line = proof ? proof->reason : proof.error().message;
+      verdict.proof += fmt::format("{}{}: {}", verdict.proof.empty() ? "" : "; ", name, line);
+      if (!proof || proof->status != ProofStatus::proved) {
+        whyNot = line;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void collectUncovered(const std::set<std::uint64_t>& executed0, const std::set<std::uint64_t>& executed1) {
+    const auto runs = [](const Block& block, const std::set<std::uint64_t>& executed) {
+      const auto first = executed.lower_bound(block.address);
+      return first != executed.end() && *first < block.address + block.size;
+    };
+    for (const BlockId id : edits)
+      if (!runs(pair.k0.blocks[id], executed0))
+        verdict.uncoveredEdits.push_back(pair.k0.blocks[id].address);
+    for (const BlockId id : newBlocks)
+      if (!runs(pair.k1.blocks[id], executed1))
+        verdict.uncoveredNew.push_back(pair.k1.blocks[id].address);
+  }
+
+  std::shared_ptr<const Baseline> usableBaseline() const {
+    const auto& given = options.baseline;
+    const bool fits = given && given->seeds == options.seeds && given->cases.size() == dispatch.cases.size() &&
+                      given->k0Sha256 == sha256Hex(k0.bytes());
+    return fits ? given : nullptr;
+  }
+
+  Result<Verdict> compareRuns(bool proved, const std::string& whyNotProved) {
+    std::shared_ptr<const Baseline> baseline = usableBaseline();
+    if (!baseline) {
+      ASMEVO_TRY(baseline, measureBaseline(k0, dispatch, device, options));
+    }
+    Differential runs = runDifferential(*baseline, k1, dispatch, device, options, deadline);
+    verdict.cases = std::move(runs.cases);
+    bool unjudged = false; // a buffer to be bit-equal that K0 does not compute alike itself
+    for (std::size_t c = 0; c < dispatch.cases.size(); ++c)
+      for (const Unstable& unstable : baseline->cases[c].unstable) {
+        const std::string& name = dispatch.cases[c].buffers[unstable.buffer].name;
+        const bool bitwise = dispatch.cases[c].comparisonOf(name).mode == dispatch::Comparison::Mode::bitwise;
+        unjudged |= bitwise;
+        verdict.nondeterminism.push_back(fmt::format("{}: {}", dispatch.cases[c].name, unstable.detail));
+      }
+    collectUncovered(baseline->executed, runs.executed);
+    if (!accepted(runs.level))
+      return conclude(runs.level, runs.reason);
+    if (proved)
+      return conclude(Level::proved, verdict.proof.empty() ? "no instruction differs" : verdict.proof);
+    if (unjudged)
+      return conclude(Level::refused,
+                      fmt::format("{}; state a tolerance for it, or ignore it", verdict.nondeterminism.front()));
+    if (!verdict.uncoveredEdits.empty())
+      return conclude(Level::unknown, fmt::format("no case executes the edited block at {:#x}, and no proof covers it ({})",
+                                                  verdict.uncoveredEdits.front(), whyNotProved));
+    if (!verdict.uncoveredNew.empty())
+      return conclude(Level::unknown,
+                      fmt::format("no case executes K1's new block at {:#x}, and no proof covers it ({})",
+                                  verdict.uncoveredNew.front(), whyNotProved));
+    if (runs.level == Level::tolerance)
+      return conclude(Level::tolerance, "equal only within the tolerances that the dispatch states");
+    return conclude(Level::exact, fmt::format("every buffer of every case is bit-equal; not proved: {}", whyNotProved));
+  }
+};
+
+} // namespace
+
+Result<Verdict> verify(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
+                       device::Device& device, const Options& options) {
+  return Gate(k0, k1, dispatch, device, options).run();
+}
+
+} // namespace asmevo::verify
