@@ -104,7 +104,7 @@ inline float waveSumDpp(float x) {
 /// v_mfma_f32_32x32x8_f16: a holds A[lane % 32][4 * (lane / 32) + j], b holds B[4 * (lane / 32) + j][lane % 32],
 /// element 4 * g + j of the result is row 8 * g + 4 * (lane / 32) + j, column lane % 32.
 inline float16 mfma32x32x8(half4 a, half4 b, float16 c) {
-  const auto& rows = asmevo::host::gather(std::bit_cast<std::uint64_t>(a));
+  const auto rows = asmevo::host::gather(std::bit_cast<std::uint64_t>(a));
   const auto& columns = asmevo::host::gather(std::bit_cast<std::uint64_t>(b));
   const unsigned lane = __lane_id();
   const auto eight = [](const std::array<std::uint64_t, 64>& values, unsigned index) {

@@ -229,22 +229,18 @@ Comparison compare(const Machine& got, const Machine& want, const std::vector<Na
       std::uint64_t a = g[r][lane], b = w[r][lane];
       if (a == b)
         continue;
-      bool allowed = false;
       for (const NanField& f : nans) {
         if (f.lane != lane || r < f.reg || r > f.reg + (f.width == 64 ? 1 : 0))
           continue;
         const std::uint64_t whole = f.width == 64 ? g[f.reg][lane] | std::uint64_t{g[f.reg + 1][lane]} << 32
                                                   : std::uint64_t{g[f.reg][lane]} >> f.lsb;
         const std::uint64_t mask = f.width >= 32 ? 0xffffffff : ((std::uint64_t{1} << f.width) - 1) << f.lsb;
-        allowed |= isNan(whole, f.width) && ((a ^ b) & ~mask) == 0;
-        if (allowed && f.width < 32) { // another field of the same register may still differ
+        if (isNan(whole, f.width)) {
           a &= ~mask;
           b &= ~mask;
-          allowed = a == b;
-          if (allowed)
-            break;
         }
       }
+      bool allowed = a == b;
       if (!allowed && (tolerance.ulp > 0 || tolerance.absolute > 0)) {
         const bool wide = width == 64;
         // Destinations start at an even register here; look at the whole number.

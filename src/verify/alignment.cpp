@@ -14,7 +14,9 @@ namespace {
 
 using Key = std::uint64_t;
 
-Key mix(Key hash, std::uint64_t value) { return (hash ^ value) * 0x100000001b3 + (hash >> 29); }
+Key mix(Key hash, std::uint64_t value) {
+  return (hash ^ value) * 0x100000001b3 + (hash >> 29);
+}
 
 /// Branches and pc-relative halves are compared without what depends on layout.
 bool dependsOnLayout(const Instr& instr) {
@@ -58,7 +60,7 @@ std::size_t common(const std::vector<Key>& a, const std::vector<Key>& b) {
 
 /// Pairs blocks of two programs in order.
 class Aligner {
-public:
+ public:
   Aligner(const Program& p0, const Program& p1) : p0(p0), p1(p1) {
     result.toK1.resize(p0.blocks.size());
     result.toK0.resize(p1.blocks.size());
@@ -73,7 +75,7 @@ public:
     return std::move(result);
   }
 
-private:
+ private:
   const Program& p0;
   const Program& p1;
   std::vector<Key> a, b;
@@ -205,9 +207,8 @@ Result<ProgramPair> recoverPair(const object::CodeObject& k0, const object::Code
 }
 
 bool isPadding(const Block& block) {
-  return !block.reachable && std::ranges::all_of(block.instrs, [](const Instr& instr) {
-    return instr.inst->cls == isa::InstClass::nop;
-  });
+  return !block.reachable &&
+         std::ranges::all_of(block.instrs, [](const Instr& instr) { return instr.inst->cls == isa::InstClass::nop; });
 }
 
 std::optional<std::uint64_t> correspondingAddress(const object::CodeObject& k0, const Program& p0,

@@ -1,5 +1,5 @@
-/// Which block of K1 is which block of K0, and which of them were edited. Branch offsets and pc-relative literals that only
-/// follow from where code lies do not count as edits.
+/// Which block of K1 is which block of K0, and which of them were edited. Branch offsets and pc-relative literals that
+/// only follow from where code lies do not count as edits.
 #pragma once
 
 #include "isa/codec.h"

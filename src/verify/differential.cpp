@@ -145,8 +145,9 @@ emulator::RunOptions runOptions(const Schedule& schedule, const Options& options
   return run;
 }
 
-Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
-                                                        device::Device& device, const Options& options) {
+Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject& k0,
+                                                        const dispatch::Dispatch& dispatch, device::Device& device,
+                                                        const Options& options) {
   if (dispatch.cases.empty())
     return badInput("{}: no cases to compare on", dispatch.path);
   auto baseline = std::make_shared<Baseline>();

@@ -35,7 +35,7 @@ struct BaselineCase {
 };
 
 class Baseline {
-public:
+ public:
   std::string k0Sha256;
   std::vector<std::uint64_t> seeds;
   std::vector<BaselineCase> cases;

@@ -19,7 +19,7 @@ using object::Section;
 constexpr std::size_t descriptorSize = sizeof(KernelDescriptor::raw);
 
 class FrameComparison {
-public:
+ public:
   FrameComparison(const CodeObject& k0, const CodeObject& k1, const ProgramPair& pair, const Alignment& alignment)
       : k0(k0), k1(k1), pair(pair), alignment(alignment) {}
 
@@ -33,7 +33,7 @@ public:
     return std::move(result);
   }
 
-private:
+ private:
   const CodeObject& k0;
   const CodeObject& k1;
   const ProgramPair& pair;
@@ -146,8 +146,12 @@ private:
       bool same = a[i].type == b[i].type && a[i].section == b[i].section && !p == !q && (!p || p->name == q->name);
       if (dynamic && same)
         same = moved(a[i].offset) == b[i].offset;
-      if (same && dynamic && (!p || p->name.empty()))
-        same = moved(static_cast<std::uint64_t>(a[i].addend)) == static_cast<std::uint64_t>(b[i].addend);
+      // What a dynamic relocation refers to is an address, wherever symbol and addend put its parts.
+      const auto base = [](const object::Symbol* symbol) { return symbol ? symbol->value : 0; };
+      const bool undefined = p && p->sectionIndex == elf::SHN_UNDEF;
+      if (same && dynamic && !undefined)
+        same = moved(base(p) + static_cast<std::uint64_t>(a[i].addend)) ==
+               base(q) + static_cast<std::uint64_t>(b[i].addend);
       else if (same)
         same = a[i].addend == b[i].addend;
       if (!same)

@@ -17,9 +17,12 @@ json addresses(const std::vector<std::uint64_t>& values) {
 
 json ruleOf(const dispatch::Comparison& rule) {
   switch (rule.mode) {
-  case dispatch::Comparison::Mode::bitwise: return {{"bitwise", true}};
-  case dispatch::Comparison::Mode::tolerance: return {{"rtol", rule.rtol}, {"atol", rule.atol}};
-  case dispatch::Comparison::Mode::ignore: return {{"ignore", true}};
+  case dispatch::Comparison::Mode::bitwise:
+    return {{"bitwise", true}};
+  case dispatch::Comparison::Mode::tolerance:
+    return {{"rtol", rule.rtol}, {"atol", rule.atol}};
+  case dispatch::Comparison::Mode::ignore:
+    return {{"ignore", true}};
   }
   return {};
 }
@@ -82,10 +85,11 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
   if (!verdict.proof.empty())
     result["proof"] = verdict.proof;
   if (device.modelled())
-    result["notes"] = {"The simulator gives the correctly rounded result for rcp, rsq, sqrt, exp, log, sin and cos, where "
-                       "the hardware may differ in the last place, on K0 and K1 alike.",
-                       "Matrix instructions follow the published bit-accurate model of the CDNA3 matrix core.",
-                       "Every time and cycle count is modelled, not measured."};
+    result["notes"] = {
+        "The simulator gives the correctly rounded result for rcp, rsq, sqrt, exp, log, sin and cos, where "
+        "the hardware may differ in the last place, on K0 and K1 alike.",
+        "Matrix instructions follow the published bit-accurate model of the CDNA3 matrix core.",
+        "Every time and cycle count is modelled, not measured."};
   return result;
 }
 

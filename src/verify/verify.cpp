@@ -19,15 +19,24 @@ using program::BlockId;
 
 std::string_view levelName(Level level) {
   switch (level) {
-  case Level::identical: return "identical";
-  case Level::proved: return "proved";
-  case Level::exact: return "exact";
-  case Level::tolerance: return "tolerance";
-  case Level::differs: return "differs";
-  case Level::unsafe: return "unsafe";
-  case Level::refused: return "refused";
-  case Level::timeout: return "timeout";
-  case Level::unknown: return "unknown";
+  case Level::identical:
+    return "identical";
+  case Level::proved:
+    return "proved";
+  case Level::exact:
+    return "exact";
+  case Level::tolerance:
+    return "tolerance";
+  case Level::differs:
+    return "differs";
+  case Level::unsafe:
+    return "unsafe";
+  case Level::refused:
+    return "refused";
+  case Level::timeout:
+    return "timeout";
+  case Level::unknown:
+    return "unknown";
   }
   return "unknown";
 }
@@ -49,7 +58,7 @@ std::uint64_t badness(const LintFinding& finding) {
 
 /// One verification, gate by gate.
 class Gate {
-public:
+ public:
   Gate(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
        device::Device& device, const Options& options)
       : k0(k0), k1(k1), dispatch(dispatch), device(device), options(options),
@@ -80,7 +89,7 @@ public:
     return compareRuns(proved, whyNotProved);
   }
 
-private:
+ private:
   const object::CodeObject& k0;
   const object::CodeObject& k1;
   const dispatch::Dispatch& dispatch;
@@ -227,8 +236,9 @@ private:
       return conclude(Level::refused,
                       fmt::format("{}; state a tolerance for it, or ignore it", verdict.nondeterminism.front()));
     if (!verdict.uncoveredEdits.empty())
-      return conclude(Level::unknown, fmt::format("no case executes the edited block at {:#x}, and no proof covers it ({})",
-                                                  verdict.uncoveredEdits.front(), whyNotProved));
+      return conclude(Level::unknown,
+                      fmt::format("no case executes the edited block at {:#x}, and no proof covers it ({})",
+                                  verdict.uncoveredEdits.front(), whyNotProved));
     if (!verdict.uncoveredNew.empty())
       return conclude(Level::unknown,
                       fmt::format("no case executes K1's new block at {:#x}, and no proof covers it ({})",

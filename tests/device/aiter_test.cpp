@@ -43,7 +43,8 @@ TEST(Aiter, TopkSoftmaxPicksTheLargestAndNormalises) {
     const double* row = &logits[token * experts];
     std::vector<std::size_t> order(experts);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return row[a] > row[b]; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
     double sum = 0;
     for (std::size_t k = 0; k < topk; ++k)
       sum += std::exp(row[order[k]]);

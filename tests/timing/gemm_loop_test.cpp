@@ -97,7 +97,7 @@ std::string repeat(const std::string& text, unsigned times) {
 std::string spread() {
   return "w B " + repeat("R1 M2", 8) + "w B " + repeat("R1 M2", 3) + "v W1 M2 v W2 M2 v W1 M2 " + repeat("G1 M4", 4) +
          "W4 " + repeat("G1 M4", 4) + repeat("R1 M2", 5) + "w B W4 " + repeat("G1 M4", 3) + "W4 " + repeat("G1 M4", 5) +
-         "M90 " + repeat("R1 M2", 16) + "M6";
+         "M90 " + repeat("R1 M2", 16) + "M32";
 }
 
 std::string without(const std::string& order, char kind) {
@@ -125,8 +125,10 @@ TEST(GemmLoop, SpreadingMemoryOperationsPays) {
   const double baseline = GemmLoop(clustered).clkPerIteration(), reordered = GemmLoop(spread()).clkPerIteration(),
                noWrites = GemmLoop(without(spread(), 'W')).clkPerIteration(),
                mfmaOnly = GemmLoop("M256").clkPerIteration();
-  printf("baseline %g spread %g noWrites %g mfma %g\n", baseline, reordered, noWrites, mfmaOnly);
   EXPECT_EQ(mfmaOnly, 4096);
+  EXPECT_NEAR(baseline, 5877, 0.15 * 5877) << "published baseline";
+  // Their best order without the writes ran at 4255; ours is not exactly theirs.
+  EXPECT_NEAR(noWrites, 4255, 0.08 * 4255);
   EXPECT_GT(baseline, reordered);
   EXPECT_GT(reordered, noWrites);
   EXPECT_GT(noWrites, mfmaOnly);

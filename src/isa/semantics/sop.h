@@ -144,13 +144,13 @@ ASMEVO_SEM sop_bfe_u64(const auto& d, auto a, auto control) {
 ASMEVO_SEM signExtendField(const auto& d, auto field, auto topBit) { return d.sub(d.xor_(field, topBit), topBit); }
 ASMEVO_SEM sop_bfe_i64(const auto& d, auto a, auto control) {
   auto mask = fieldMask(d, fieldWidth(d, control));
-  auto field = d.and_(d.shr(a, d.zext(control)), mask);
+  auto field = d.and_(d.sar(a, d.zext(control)), mask);
   auto topBit = d.xor_(mask, d.shr(mask, d.c64(1)));
   return nonZero(d, signExtendField(d, field, topBit));
 }
 ASMEVO_SEM sop_bfe_i32(const auto& d, auto a, auto control) {
   auto mask = d.lo(fieldMask(d, fieldWidth(d, control)));
-  auto field = d.and_(d.shr(a, control), mask);
+  auto field = d.and_(d.sar(a, control), mask);
   auto topBit = d.xor_(mask, d.shr(mask, d.c32(1)));
   return nonZero(d, signExtendField(d, field, topBit));
 }

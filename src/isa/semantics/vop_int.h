@@ -152,7 +152,7 @@ ASMEVO_SEM bfe_u32(const auto& d, auto a, auto offset, auto width) {
 }
 ASMEVO_SEM bfe_i32(const auto& d, auto a, auto offset, auto width) {
   auto w = d.and_(width, d.c32(31));
-  auto field = d.and_(d.shr(a, offset), d.sub(d.shl(d.c32(1), w), d.c32(1)));
+  auto field = d.and_(d.sar(a, offset), d.sub(d.shl(d.c32(1), w), d.c32(1)));
   auto up = d.sub(d.c32(32), w);
   return d.select(d.eq(w, d.c32(0)), d.c32(0), d.sar(d.shl(field, up), up));
 }

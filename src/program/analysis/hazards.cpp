@@ -315,8 +315,8 @@ class Pair {
       return;
     const RegSet results = vectorWrites(producer, accumOffset);
     const bool reads = readsAny(consumer, results, accumOffset);
-    if (to.dpp && reads) // row 11; LLVM counts the old destination as read too
-      need(2, HazardRule::valuDpp, !readsExplicitly(results));
+    if (to.dpp && reads) // row 11; only SRC0 goes through DPP, LLVM counts every operand and the old destination
+      need(2, HazardRule::valuDpp, !readsAsFirstSource());
     if (to.matrix != Matrix::none && reads)
       need(from.dot ? 3 : 2, from.dot ? HazardRule::dotProduct : HazardRule::valuMfma);
     if (isGfx940() && to.valu && reads) {
@@ -333,16 +333,10 @@ class Pair {
       dotResult(results, reads);
   }
 
-  bool readsExplicitly(const RegSet& units) const {
-    return std::any_of(consumer.operands.begin(), consumer.operands.end(), [&](const Operand& operand) {
-      if (operand.isDef || !isVectorRegister(operand))
-        return false;
-      const std::size_t first = firstUnit(operand, accumOffset);
-      for (std::size_t unit = first; unit < std::min(first + operand.dwords, isa::regUnitCount); ++unit)
-        if (units.test(unit))
-          return true;
-      return false;
-    });
+  bool readsAsFirstSource() const {
+    const auto source = std::find_if(consumer.operands.begin(), consumer.operands.end(),
+                                     [](const Operand& operand) { return !operand.isDef; });
+    return source != consumer.operands.end() && writesOperand(producer, *source, accumOffset);
   }
 
   // Table 37: dot products forward to SrcC of the same opcode only.
