@@ -23,7 +23,7 @@ const Position& position();
 /// s_barrier: returns when every work-item of the workgroup that still runs has arrived.
 void groupBarrier();
 /// All 64 values that the lanes of this wave hand in; lanes that do not exist give 0. Every lane of the wave must call
-/// it. The values stay until the lane's next call but one.
+/// it. The values stay until the lane's next call: copy them to use them after it.
 const std::array<std::uint64_t, 64>& gather(std::uint64_t value);
 inline std::uint32_t exchange(std::uint32_t value, unsigned lane) {
   return static_cast<std::uint32_t>(gather(value)[lane]);

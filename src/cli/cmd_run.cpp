@@ -91,9 +91,9 @@ Result<int> run(const Options& options) {
     if (options.onlyCase && *options.onlyCase != i)
       continue;
     const dispatch::Case& launch = dispatch.cases[i];
-    ASMEVO_TRY(const object::Kernel* kernel,
-               object.findKernel(options.kernel.empty() ? launch.kernel : options.kernel));
-    ASMEVO_TRY(const auto loaded, device->load(object, kernel->name));
+    const std::string& wanted = options.kernel.empty() ? launch.kernel : options.kernel;
+    ASMEVO_TRY(const auto loaded, device->load(object, wanted));
+    ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(wanted));
     const auto start = std::chrono::steady_clock::now();
     auto result = loaded->launch(launch, options.run);
     if (!result)

@@ -44,7 +44,7 @@ void Progress::done() {
 }
 
 const std::vector<AddCommand>& commandTable() {
-  static const std::vector<AddCommand> table = {addInspect, addLint, addTime, addProfile};
+  static const std::vector<AddCommand> table = {addInspect, addLint, addRun, addTime, addProfile, addVerify, addApply};
   return table;
 }
 

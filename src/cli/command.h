@@ -44,6 +44,7 @@ void addProfile(CLI::App& app, int& exit);
 void addVerify(CLI::App& app, int& exit);
 void addOptimize(CLI::App& app, int& exit);
 void addApply(CLI::App& app, int& exit);
+void addIsa(CLI::App& app, int& exit);
 
 /// All commands, in order.
 const std::vector<AddCommand>& commandTable();

@@ -52,4 +52,7 @@ Status bindMemory(const isa::Instruction& inst, const BindContext& context, Op& 
 /// Branches, calls, barrier, waits, nops, messages, s_endpgm. Lives in emulator/control/.
 Status bindControl(const isa::Instruction& inst, const BindContext& context, Op& op);
 
+/// The binder of the instruction's class.
+Status bindInstruction(const isa::Instruction& inst, const BindContext& context, Op& op);
+
 } // namespace asmevo::emulator

@@ -38,31 +38,6 @@ std::string beyondAllocation(const isa::Instruction& inst, unsigned accumOffset,
   return "";
 }
 
-Status bindByClass(const isa::Instruction& inst, const BindContext& context, Op& op) {
-  using enum isa::InstClass;
-  switch (inst.cls) {
-  case unknown:
-    return refused("these bytes are not an instruction of this target");
-  case salu:
-    if (inst.base == "s_getpc_b64" || inst.base == "s_setvskip")
-      return bindControl(inst, context, op);
-    return bindAlu(inst, context, op);
-  case valu:
-    return bindAlu(inst, context, op);
-  case mfma:
-    return bindMfma(inst, context, op);
-  case smem:
-  case vmem:
-  case flat:
-  case global:
-  case scratch:
-  case lds:
-    return bindMemory(inst, context, op);
-  default:
-    return bindControl(inst, context, op);
-  }
-}
-
 /// Reached an instruction that no binder took. extra: the reason, a std::string.
 void refuseOp(Wave& wave, const Op* op) { wave.fail(op, ErrorKind::refused, *static_cast<const std::string*>(op->extra)); }
 
@@ -100,9 +75,32 @@ void strayOp(Wave& wave, const Op* op) {
 
 } // namespace
 
+Status bindInstruction(const isa::Instruction& inst, const BindContext& context, Op& op) {
+  using enum isa::InstClass;
+  switch (inst.cls) {
+  case unknown:
+    return refused("these bytes are not an instruction of this target");
+  case salu:
+    if (inst.base == "s_getpc_b64" || inst.base == "s_setvskip")
+      return bindControl(inst, context, op);
+    return bindAlu(inst, context, op);
+  case valu:
+    return bindAlu(inst, context, op);
+  case mfma:
+    return bindMfma(inst, context, op);
+  case smem:
+  case vmem:
+  case flat:
+  case global:
+  case scratch:
+  case lds:
+    return bindMemory(inst, context, op);
+  default:
+    return bindControl(inst, context, op);
+  }
+}
+
 Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object, const object::Kernel& kernel) {
-  if (object.elfType() == elf::ET_REL)
-    return refused("{} is relocatable: link it first (ld.lld -shared)", object.name());
   std::shared_ptr<CodeImage> result(new CodeImage);
   result->kernel = kernel.name;
   result->vgprs = kernel.descriptor.allocatedVgprs(object.target());
@@ -214,7 +212,7 @@ Op CodeImage::bind(std::uint64_t guestAddress, isa::InstRef inst) const {
   op.pc = guestAddress;
   std::string reason = beyondAllocation(*inst, context.accumOffset, vgprs);
   if (reason.empty()) {
-    Status status = bindByClass(*inst, context, op);
+    Status status = bindInstruction(*inst, context, op);
     if (status && op.fn)
       return op;
     reason = status ? "the binder gave no handler" : status.error().message;

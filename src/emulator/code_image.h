@@ -32,7 +32,7 @@ inline bool isSkip(unsigned stream) { return stream >= skipStream; }
 class CodeImage {
 public:
   /// Lays out the loadable segments at GuestMemory::firstRegionAddress, applies dynamic relocations and binds all code.
-  /// Errors: relocatable or undefined symbols, relocations of an unknown kind, images that are unreasonably large.
+  /// Errors: undefined symbols, relocations of an unknown kind, images that are unreasonably large.
   static Result<std::shared_ptr<const CodeImage>> load(const object::CodeObject& object, const object::Kernel& kernel);
 
   const Bytes& bytes() const { return image; }

@@ -5,6 +5,8 @@
 #include "emulator/launch.h"
 #include "emulator/scheduler.h"
 
+#include <llvm/BinaryFormat/ELF.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -111,6 +113,8 @@ private:
 } // namespace
 
 Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName) {
+  if (object.elfType() == llvm::ELF::ET_REL)
+    return refused("{} is relocatable: link it first (ld.lld -shared)", object.name());
   ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernelName));
   ASMEVO_CHECK(checkTarget(object, *found));
   ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found));

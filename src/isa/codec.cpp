@@ -310,7 +310,7 @@ struct Codec::Impl {
   const OpcodeInfo& opcodeInfo(const llvm::MCInst& mc);
   void complete(Instruction& inst);
   void fillEffects(Instruction& inst, const llvm::MCInst& mc) const;
-  std::vector<RegRange> findUnits(llvm::MCRegister reg) const;
+  void addTuple(llvm::MCRegister reg);
   bool decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const;
   Result<std::vector<std::uint8_t>> encode(const llvm::MCInst& mc) const;
   Result<InstRef> assemble(const std::string& text);
@@ -343,24 +343,24 @@ Status Codec::Impl::init(const object::Target& t) {
   opcodes.resize(instrs->getNumOpcodes());
   registerUnits.resize(registers->getNumRegs());
   for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg)
-    registerUnits[reg] = findUnits(llvm::MCRegister(reg));
+    registerUnits[reg] = unitsOfLeaf(registers->getName(llvm::MCRegister(reg)));
+  for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg)
+    if (registerUnits[reg].empty())
+      addTuple(llvm::MCRegister(reg));
   return {};
 }
 
-std::vector<RegRange> Codec::Impl::findUnits(llvm::MCRegister reg) const {
-  auto own = unitsOfLeaf(registers->getName(reg));
-  if (!own.empty())
-    return own;
+void Codec::Impl::addTuple(llvm::MCRegister reg) {
   std::vector<RegRange> all;
-  for (const auto sub : registers->subregs(reg))
-    for (const auto& range : unitsOfLeaf(registers->getName(sub)))
-      all.push_back(range);
+  for (const auto sub : registers->subregs(reg)) {
+    const auto& units = registerUnits[sub];
+    if (units.size() == 1 && units[0].count == 1) // not one of the tuples already made
+      all.push_back(units[0]);
+  }
   std::sort(all.begin(), all.end(),
             [](const RegRange& a, const RegRange& b) { return std::tie(a.file, a.first) < std::tie(b.file, b.first); });
-  std::vector<RegRange> merged;
   for (const auto& range : all)
-    append(merged, range);
-  return merged;
+    append(registerUnits[reg.id()], range);
 }
 
 bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -65,6 +66,8 @@ class Parser {
   const Bytes& data;
   elf::Elf64_Ehdr header{};
   std::vector<KernelMetadata> kernelMetadata;
+  /// Relocations of a relocatable file by section patched and offset in it.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> entryRelocations;
   std::uint64_t nameBytes = 0;
 };
 
@@ -309,15 +312,13 @@ Result<Kernel> Parser::readKernel(const Symbol& symbol) const {
   std::memcpy(kernel.descriptor.raw.data(), data.data() + kernel.descriptorFileOffset, descriptorSize);
 
   if (relocatable) {
-    // The entry field is filled by a relocation against the code symbol; symbol + addend - field address + field
-    // offset.
-    for (const Relocation& relocation : object.relocationList) {
-      if (relocation.section != symbol.sectionIndex || relocation.offset != symbol.value + entryFieldOffset)
-        continue;
-      const Symbol* code = object.relocationSymbol(relocation);
-      if (code)
-        kernel.entryAddress = code->value + static_cast<std::uint64_t>(relocation.addend) - entryFieldOffset;
-    }
+    // The entry field is filled by a relocation against the code symbol: symbol + addend - field offset.
+    const auto found = entryRelocations.find({symbol.sectionIndex, symbol.value + entryFieldOffset});
+    const Symbol* code =
+        found == entryRelocations.end() ? nullptr : object.relocationSymbol(object.relocationList[found->second]);
+    if (code)
+      kernel.entryAddress =
+          code->value + static_cast<std::uint64_t>(object.relocationList[found->second].addend) - entryFieldOffset;
   } else {
     kernel.entryAddress = kernel.descriptorAddress + static_cast<std::uint64_t>(kernel.descriptor.entryOffset());
     const bool inCode = std::any_of(object.sectionList.begin(), object.sectionList.end(), [&](const Section& section) {
@@ -335,6 +336,9 @@ Result<Kernel> Parser::readKernel(const Symbol& symbol) const {
 }
 
 Status Parser::findKernels() {
+  if (object.type == elf::ET_REL)
+    for (std::size_t i = 0; i < object.relocationList.size(); ++i)
+      entryRelocations.emplace(std::pair{object.relocationList[i].section, object.relocationList[i].offset}, i);
   // .dynsym is what the loader reads; .symtab adds what only debuggers see and is all there is in a relocatable.
   std::set<std::string_view> seen;
   for (const bool dynamic : {true, false})

@@ -14,11 +14,11 @@ constexpr unsigned simdCount = 4;
 constexpr std::array<std::uint8_t, simdCount> placementOrder = {0, 2, 1, 3};
 
 struct SimdState {
-  std::vector<std::uint32_t> waves; ///< resident
-  Clk next = never;                 ///< next issue slot worth looking at
-  Clk valuFree = 0;                 ///< a long VALU ends
-  Clk matrixFree = 0;               ///< the matrix pipe's passes end
-  Clk valuAfterMfma = 0;            ///< simple VALU may issue again after an MFMA
+  std::vector<WaveState*> waves; ///< resident
+  Clk next = never;              ///< next issue slot worth looking at
+  Clk valuFree = 0;              ///< a long VALU ends
+  Clk matrixFree = 0;            ///< the matrix pipe's passes end
+  Clk valuAfterMfma = 0;         ///< simple VALU may issue again after an MFMA
 };
 
 /// What has been issued in the slot being arbitrated.
@@ -111,10 +111,11 @@ class ComputeUnit {
   std::array<SimdState, simdCount> simds;
   unsigned placement = 0;
   std::size_t nextGroup = 0; ///< into launch.traces
+  std::size_t liveWaves = 0;
   std::vector<std::uint64_t> replays;
   std::vector<GroupState> groups;
   std::vector<std::unique_ptr<WaveState>> waves; ///< by number; null when ended
-  std::vector<std::uint32_t> candidates;
+  std::vector<WaveState*> candidates;            ///< of the slot being arbitrated, in order of precedence
 };
 
 unsigned ComputeUnit::placeWave() {
@@ -156,7 +157,8 @@ void ComputeUnit::startGroup(Clk at) {
     group.waves.push_back(wave->number);
     ++group.live;
     ++result.waves;
-    simds[wave->simd].waves.push_back(wave->number);
+    ++liveWaves;
+    simds[wave->simd].waves.push_back(wave.get());
     wake(*wave);
     waves.push_back(std::move(wave));
   }
@@ -169,8 +171,7 @@ Result<CuResult> ComputeUnit::run() {
                           p.shaderEnginesPerXcd * launch.load.activeCusPerXcd;
   for (unsigned i = 0; i < launch.residents && nextGroup < launch.traces.size(); ++i)
     startGroup(static_cast<Clk>(std::ceil(i * interval)));
-  std::size_t live = waves.size();
-  while (live > 0) {
+  while (liveWaves > 0) {
     const auto simd =
         static_cast<unsigned>(std::min_element(simds.begin(), simds.end(),
                                                [](const SimdState& a, const SimdState& b) { return a.next < b.next; }) -
@@ -179,9 +180,6 @@ Result<CuResult> ComputeUnit::run() {
     if (now >= never)
       return internalError("timing model: the waves of a trace wait for each other at a barrier");
     arbitrate(simd, now);
-    live = 0;
-    for (const SimdState& s : simds)
-      live += s.waves.size();
   }
   std::sort(result.workgroupEnds.begin(), result.workgroupEnds.end());
   result.end = result.workgroupEnds.empty() ? 0 : result.workgroupEnds.back();
@@ -197,28 +195,33 @@ Result<CuResult> ComputeUnit::run() {
 
 void ComputeUnit::arbitrate(unsigned simd, Clk now) {
   SimdState& state = simds[simd];
-  candidates.clear();
-  for (const std::uint32_t number : state.waves)
-    if (waves[number]->ready <= now)
-      candidates.push_back(number);
   // Higher s_setprio first, then the wave that has waited longest. Measured: an MFMA stream and a VALU stream of two
   // waves share the SIMD at full matrix rate (pyhip, inter_mfma_plus_N), which oldest-wave-first would not give.
-  std::sort(candidates.begin(), candidates.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const WaveState &x = *waves[a], &y = *waves[b];
-    if (x.priority != y.priority)
-      return x.priority > y.priority;
-    return x.lastIssue != y.lastIssue ? x.lastIssue < y.lastIssue : a < b;
-  });
+  const auto before = [](const WaveState* a, const WaveState* b) {
+    if (a->priority != b->priority)
+      return a->priority > b->priority;
+    return a->lastIssue != b->lastIssue ? a->lastIssue < b->lastIssue : a->number < b->number;
+  };
+  candidates.clear();
+  for (WaveState* wave : state.waves) {
+    if (wave->ready > now)
+      continue;
+    // Few waves, mostly in order already: insertion sort.
+    auto at = candidates.insert(candidates.end(), wave);
+    for (; at != candidates.begin() && before(wave, at[-1]); --at)
+      *at = at[-1];
+    *at = wave;
+  }
   Slot slot;
   slot.at = now;
-  for (const std::uint32_t number : candidates)
-    if (tryIssue(*waves[number], slot))
-      issue(*waves[number], now);
+  for (WaveState* wave : candidates)
+    if (tryIssue(*wave, slot))
+      issue(*wave, now);
   state.next = never;
   const Clk earliest = now + static_cast<Clk>(p.slot);
-  for (const std::uint32_t number : state.waves)
-    if (waves[number]->ready < never)
-      state.next = std::min(state.next, roundUpToTurn(std::max(waves[number]->ready, earliest), simd));
+  for (const WaveState* wave : state.waves)
+    if (wave->ready < never)
+      state.next = std::min(state.next, roundUpToTurn(std::max(wave->ready, earliest), simd));
 }
 
 bool ComputeUnit::tryIssue(WaveState& wave, Slot& slot) {
@@ -555,8 +558,9 @@ void ComputeUnit::endWave(WaveState& wave, Clk now) {
   const Clk end = std::max(now + static_cast<Clk>(p.waveEnd), wave.lastStore);
   GroupState& group = groups[wave.group];
   group.end = std::max(group.end, end);
-  std::erase(simds[wave.simd].waves, wave.number);
+  std::erase(simds[wave.simd].waves, &wave);
   waves[wave.number].reset();
+  --liveWaves;
   if (--group.live > 0) {
     if (group.waiting == group.live)
       releaseBarrier(group, now);

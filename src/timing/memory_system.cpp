@@ -29,24 +29,51 @@ std::size_t atLeastOne(double count) {
 } // namespace
 
 SetAssociativeCache::SetAssociativeCache(std::size_t sets, std::size_t wayCount)
-    : setCount(sets), ways(wayCount), lines(sets * wayCount) {}
+    : setCount(sets), ways(wayCount), tags(sets * wayCount, ~std::uint64_t{0}), lastUse(sets * wayCount),
+      fills(sets * wayCount) {}
 
-SetAssociativeCache::Line* SetAssociativeCache::find(std::size_t set, std::uint64_t tag) {
-  Line* const first = lines.data() + set * ways;
+Clk* SetAssociativeCache::find(std::size_t set, std::uint64_t tag) {
+  const std::size_t first = set * ways;
+  // Without an early exit the loop vectorises; a tag is at one place at most.
+  std::size_t found = ways;
   for (std::size_t i = 0; i < ways; ++i)
-    if (first[i].tag == tag) {
-      first[i].lastUse = ++tick;
-      return &first[i];
-    }
-  return nullptr;
+    found = tags[first + i] == tag ? i : found;
+  if (found == ways)
+    return nullptr;
+  lastUse[first + found] = ++tick;
+  return &fills[first + found];
 }
 
-SetAssociativeCache::Line* SetAssociativeCache::insert(std::size_t set, std::uint64_t tag) {
-  Line* const first = lines.data() + set * ways;
-  Line* const victim =
-      std::min_element(first, first + ways, [](const Line& a, const Line& b) { return a.lastUse < b.lastUse; });
-  *victim = {tag, ++tick, 0};
-  return victim;
+void SetAssociativeCache::insert(std::size_t set, std::uint64_t tag, Clk ready) {
+  const auto first = lastUse.begin() + static_cast<std::ptrdiff_t>(set * ways);
+  const auto victim =
+      static_cast<std::size_t>(std::min_element(first, first + static_cast<std::ptrdiff_t>(ways)) - lastUse.begin());
+  tags[victim] = tag;
+  lastUse[victim] = ++tick;
+  fills[victim] = ready;
+}
+
+bool KeySet::insert(std::uint64_t key) {
+  if (2 * count >= slots.size())
+    grow();
+  for (std::size_t at = mix(key) & (slots.size() - 1);; at = (at + 1) & (slots.size() - 1)) {
+    if (slots[at] == key)
+      return false;
+    if (slots[at] == empty) {
+      slots[at] = key;
+      ++count;
+      return true;
+    }
+  }
+}
+
+void KeySet::grow() {
+  std::vector<std::uint64_t> old(slots.size() * 2, empty);
+  old.swap(slots);
+  count = 0;
+  for (const std::uint64_t key : old)
+    if (key != empty)
+      insert(key);
 }
 
 MemorySystem::MemorySystem(const Parameters& parameters, const TraceSet& traces, const ChipLoad& load)
@@ -94,7 +121,7 @@ MemorySystem::Reply MemorySystem::belowL1(const LineRef& line, Requester who, do
     ++counted.l2Hits;
     return {Level::l2, wait};
   }
-  cache.insert(cacheSet, tag);
+  cache.insert(cacheSet, tag, 0);
   const bool first = chosen(tag, 1 / sharersInXcd);
   if (!first && !store) {
     ++counted.l2Hits;
@@ -102,7 +129,7 @@ MemorySystem::Reply MemorySystem::belowL1(const LineRef& line, Requester who, do
   }
   ++counted.l2Misses;
   wait = std::max(wait, fabricServer.serve(now, bytes));
-  const bool fetchedBefore = !seen.insert(tag).second;
+  const bool fetchedBefore = !seen.insert(tag);
   const bool inMall = chip.warmMall || fetchedBefore || !chosen(mix(tag), 1 / sharingXcds);
   if (inMall) {
     counted.mallBytes += bytes;
@@ -117,9 +144,9 @@ Clk MemorySystem::loadLine(const LineRef& line, Requester who, Clk now) {
   const std::uint64_t tag = tagOf(line, who);
   const std::size_t cacheSet = set.lines[line.id].address % l1.sets();
   const auto hitTime = now + static_cast<Clk>(p.l1Latency);
-  if (const auto* resident = l1.find(cacheSet, tag)) {
+  if (const Clk* fill = l1.find(cacheSet, tag)) {
     ++counted.l1Hits;
-    return std::max(resident->ready, hitTime);
+    return std::max(*fill, hitTime);
   }
   ++counted.l1Misses;
   const Reply reply = belowL1(line, who, static_cast<double>(now), lineBytes, false);
@@ -127,7 +154,7 @@ Clk MemorySystem::loadLine(const LineRef& line, Requester who, Clk now) {
                          : reply.level == Level::mall ? p.mallLatency
                                                       : p.hbmLatency;
   const auto arrival = now + static_cast<Clk>(std::ceil(latency + reply.wait));
-  l1.insert(cacheSet, tag)->ready = arrival;
+  l1.insert(cacheSet, tag, arrival);
   return arrival;
 }
 
@@ -201,8 +228,8 @@ Clk MemorySystem::scalar(const PreparedWave& wave, const PreparedAccess& access,
         continue;
       const std::uint64_t tag = tagOf(first[i], who) * 2 + half;
       const std::size_t cacheSet = mix(tag) % scalarCache.sets();
-      if (const auto* resident = scalarCache.find(cacheSet, tag)) {
-        done = std::max(done, resident->ready);
+      if (const Clk* fill = scalarCache.find(cacheSet, tag)) {
+        done = std::max(done, *fill);
         continue;
       }
       const Reply reply = belowL1(first[i], who, static_cast<double>(now), sectorBytes, false);
@@ -210,7 +237,7 @@ Clk MemorySystem::scalar(const PreparedWave& wave, const PreparedAccess& access,
                              : reply.level == Level::mall ? p.smemMall
                                                           : p.smemMemory;
       const auto arrival = now + static_cast<Clk>(std::ceil(latency + reply.wait));
-      scalarCache.insert(cacheSet, tag)->ready = arrival;
+      scalarCache.insert(cacheSet, tag, arrival);
       done = std::max(done, arrival);
     }
   return done;

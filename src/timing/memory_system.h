@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <unordered_set>
 #include <vector>
 
 namespace asmevo::timing {
@@ -26,21 +25,31 @@ struct ChipLoad {
 class SetAssociativeCache {
  public:
   SetAssociativeCache(std::size_t setCount, std::size_t wayCount);
-  struct Line {
-    std::uint64_t tag = ~std::uint64_t{0};
-    std::uint64_t lastUse = 0;
-    Clk ready = 0; ///< when the fill arrives
-  };
-  /// The resident line of that tag, made most recent; null when absent.
-  Line* find(std::size_t set, std::uint64_t tag);
-  /// Puts the tag in place of the least recent line of the set.
-  Line* insert(std::size_t set, std::uint64_t tag);
+  /// Makes the tag most recent and returns the place of its fill time; null when absent.
+  Clk* find(std::size_t set, std::uint64_t tag);
+  /// Puts the tag in place of the least recent line of the set; its fill arrives at `ready`.
+  void insert(std::size_t set, std::uint64_t tag, Clk ready);
   std::size_t sets() const { return setCount; }
 
  private:
   std::size_t setCount, ways;
   std::uint64_t tick = 0;
-  std::vector<Line> lines;
+  // By set and way; apart, so that the search for a tag runs over tags only.
+  std::vector<std::uint64_t> tags, lastUse;
+  std::vector<Clk> fills;
+};
+
+/// A set of 64-bit keys that only grows.
+class KeySet {
+ public:
+  /// True when the key is new.
+  bool insert(std::uint64_t key);
+
+ private:
+  void grow();
+  std::vector<std::uint64_t> slots = std::vector<std::uint64_t>(1024, empty); ///< open addressing, at most half full
+  std::size_t count = 0;
+  static constexpr std::uint64_t empty = ~std::uint64_t{0};
 };
 
 /// A FIFO server of a bandwidth.
@@ -106,8 +115,8 @@ class MemorySystem {
   ChipLoad chip;
   SetAssociativeCache l1, scalarCache, l2Private, l2Shared;
   BandwidthServer l2Server, fabricServer, hbmServer;
-  std::unordered_set<std::uint64_t> seen; ///< private lines fetched before: the Infinity Cache has them
-  std::vector<std::uint64_t> sameXcd;     ///< per trace: mask of other traces of its XCD
+  KeySet seen;                        ///< private lines fetched before: the Infinity Cache has them
+  std::vector<std::uint64_t> sameXcd; ///< per trace: mask of other traces of its XCD
   std::vector<std::uint64_t> otherXcd;
   RequestQueue queue;                          ///< vector requests until their service starts
   std::deque<std::pair<Clk, double>> inflight; ///< completion and bytes of loads, in order

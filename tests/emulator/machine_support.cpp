@@ -79,8 +79,8 @@ object::CodeObject build(const KernelText& text) {
   const std::filesystem::path folder = pattern;
   std::ofstream(folder / "k.s") << source(text);
   const std::string command =
-      fmt::format("clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu={0} '{1}/k.s' -o '{1}/k.co' 2> '{1}/log'", text.cpu,
-                  folder.string());
+      fmt::format("clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu={0} {2} '{1}/k.s' -o '{1}/k.co' 2> '{1}/log'", text.cpu,
+                  folder.string(), text.linkOptions);
   const bool built = std::system(command.c_str()) == 0;
   const std::string log = readText(folder / "log");
   Result<object::CodeObject> object = built ? object::CodeObject::load((folder / "k.co").string())

@@ -19,6 +19,7 @@ struct KernelText {
   unsigned vgprs = 32;
   unsigned accumOffset = 32;
   std::string cpu = "gfx942";
+  std::string linkOptions = "";
 };
 
 /// Builds the kernel with stock clang and lld; throws with the diagnostics, which fails the test.

@@ -344,7 +344,8 @@ template <class P> struct Lanes {
   ASMEVO_LANE F32x16 expOf(F32x16 x) const {
     const F32x16 bounded = __builtin_elementwise_min(__builtin_elementwise_max(x, F32x16(-400.0f)), F32x16(400.0f));
     const F32x16 r = narrowed(exp2Double(widen(bounded)));
-    return asF32(blend(maskOf(x != x), asU32(x), asU32(r)));
+    // NaN and +inf are their own result; a round mode would keep the latter finite.
+    return asF32(blend(maskOf(x < F32x16(__builtin_inff())), asU32(r), asU32(x)));
   }
   ASMEVO_LANE F32x16 logOf(F32x16 x) const {
     const F32x16 infinity = F32x16(__builtin_inff());

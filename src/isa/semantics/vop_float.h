@@ -72,7 +72,7 @@ template <class F> ASMEVO_SEM frndne(const auto& d, auto a) { return d.frndne(F{
 template <class F> ASMEVO_SEM ffract(const auto& d, auto a) {
   auto r = d.fadd(F{}, a, fneg<F>(d, d.ffloor(F{}, a)));
   auto below = bitsOf<F>(d, flt::powerOfTwo<F>(0) - 1);
-  return d.select(isNan<F>(d, r), r, d.umin(valueBits<F>(d, r), below));
+  return d.select(d.eq(valueBits<F>(d, r), bitsOf<F>(d, flt::powerOfTwo<F>(0))), below, r);
 }
 template <class F> ASMEVO_SEM fexp(const auto& d, auto a) { return d.fexp(F{}, a); }
 template <class F> ASMEVO_SEM flog(const auto& d, auto a) { return d.flog(F{}, a); }

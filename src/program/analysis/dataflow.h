@@ -3,6 +3,7 @@
 
 #include "program/program.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -41,7 +42,7 @@ template <class Problem> class Solver {
   Solver(const Program& program, std::vector<BlockId> order, Problem& problem)
       : program(program), problem(problem), order(std::move(order)), position(program.blocks.size(), none) {
     if constexpr (Problem::direction == Direction::backward)
-      this->order.assign(this->order.rbegin(), this->order.rend());
+      std::reverse(this->order.begin(), this->order.end());
     dirty.assign(this->order.size(), true);
     states.reserve(this->order.size());
     for (std::size_t i = 0; i < this->order.size(); ++i) {

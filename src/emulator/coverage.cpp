@@ -1,0 +1,54 @@
+#include "emulator/coverage.h"
+
+#include "emulator/bind.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace asmevo::emulator {
+
+void Coverage::add(const Coverage& other) {
+  instructions += other.instructions;
+  for (const auto& [mnemonic, refusal] : other.refused) {
+    Refusal& mine = refused[mnemonic];
+    if (mine.count == 0)
+      mine.reason = refusal.reason;
+    mine.count += refusal.count;
+  }
+}
+
+Result<Coverage> coverageOf(const object::CodeObject& object, isa::Codec& codec) {
+  if (!hostSupported())
+    return refused("this machine lacks AVX2, FMA or F16C, which the emulator needs");
+  Coverage result;
+  // Instructions are interned: one attempt each. Null: bound.
+  std::unordered_map<isa::InstRef, Coverage::Refusal*> seen;
+  for (const object::Section* section : object.codeSections()) {
+    const auto code = object.contents(*section);
+    for (std::size_t at = 0; at + 4 <= code.size();) {
+      const isa::InstRef inst = codec.decode(code.subspan(at));
+      at += std::max<std::size_t>(4, (inst->size + 3u) / 4 * 4);
+      if (inst->cls == isa::InstClass::unknown)
+        continue;
+      ++result.instructions;
+      const auto [it, fresh] = seen.try_emplace(inst, nullptr);
+      if (fresh) {
+        Arena arena;
+        BindContext context;
+        context.simd = bestSimdLevel();
+        context.arena = &arena;
+        Op op;
+        if (const Status bound = bindInstruction(*inst, context, op); !bound) {
+          it->second = &result.refused[inst->mnemonic];
+          if (it->second->count == 0)
+            it->second->reason = bound.error().message;
+        }
+      }
+      if (it->second)
+        ++it->second->count;
+    }
+  }
+  return result;
+}
+
+} // namespace asmevo::emulator

@@ -1,0 +1,274 @@
+// LDS instructions against hand-computed values (CDNA3 ISA, "Data share").
+#include "emulator/machine_support.h"
+
+#include <gtest/gtest.h>
+
+namespace asmevo::emulator::test {
+namespace {
+
+/// v2 = 4 * lane; LDS[4 * lane] = 100 + lane for the first 64 dwords.
+const std::string filledLds = R"(
+  v_lshlrev_b32_e32 v2, 2, v0
+  v_add_u32_e32 v3, 0x64, v0
+  ds_write_b32 v2, v3
+  s_waitcnt lgkmcnt(0)
+)";
+
+KernelText withLds(const std::string& body, unsigned bytes = 4096) {
+  KernelText text{loadPointers(1) + body + storeV1};
+  text.ldsBytes = bytes;
+  return text;
+}
+
+std::vector<std::uint32_t> outOf(const KernelText& text) { return run(text, {.buffers = {filled(64)}}).out; }
+
+TEST(MachineLds, Read2St64CountsInStridesOf64Elements) {
+  // LDS[256 * (offset)] holds 100 + lane 0, i.e. only offset 0 was filled; fill offset 3 (768) with 500 + lane.
+  const auto out = outOf(withLds(filledLds + R"(
+  v_add_u32_e32 v3, 0x1f4, v0
+  ds_write_b32 v2, v3 offset:768
+  s_waitcnt lgkmcnt(0)
+  ds_read2st64_b32 v[4:5], v2 offset0:0 offset1:3
+  s_waitcnt lgkmcnt(0)
+  v_lshl_add_u32 v1, v4, 16, v5
+)"));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], ((100 + i) << 16) + 500 + i);
+}
+
+TEST(MachineLds, Read2B64AndWrite2B64UseEightByteUnits) {
+  const auto out = outOf(withLds(R"(
+  v_lshlrev_b32_e32 v2, 4, v0
+  v_mov_b32_e32 v4, 1
+  v_mov_b32_e32 v5, 2
+  v_mov_b32_e32 v6, 3
+  v_mov_b32_e32 v7, v0
+  ds_write2_b64 v2, v[4:5], v[6:7] offset0:2 offset1:3
+  s_waitcnt lgkmcnt(0)
+  ds_read2_b64 v[8:11], v2 offset0:3 offset1:2
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32_e32 v8, 24, v8
+  v_lshl_or_b32 v8, v9, 16, v8
+  v_lshl_or_b32 v8, v10, 8, v8
+  v_or_b32_e32 v1, v8, v11
+)"));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], (3u << 24) + (i << 16) + (1u << 8) + 2u);
+}
+
+TEST(MachineLds, WideAccessesAndUnalignedOnes) {
+  const auto out = outOf(withLds(R"(
+  v_lshlrev_b32_e32 v2, 4, v0
+  v_mov_b32_e32 v4, 0x03020100
+  v_mov_b32_e32 v5, 0x07060504
+  v_mov_b32_e32 v6, 0x0b0a0908
+  v_mov_b32_e32 v7, 0x0f0e0d0c
+  ds_write_b128 v2, v[4:7]
+  s_waitcnt lgkmcnt(0)
+  ds_read_b64 v[8:9], v2 offset:3
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v1, v9
+)"));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], 0x0a090807u);
+}
+
+TEST(MachineLds, OutOfRangeReadsZeroAndWritesNothing) {
+  // 512 bytes are allocated. Address 508 + 4 * lane: lane 0 only.
+  const auto out = outOf(withLds(filledLds + R"(
+  v_mov_b32_e32 v3, 7
+  ds_write_b32 v2, v3 offset:508
+  ds_write_b64 v2, v[2:3] offset:65528
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v1, 55
+  ds_read_b32 v1, v2 offset:508
+)",
+                                 512));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], i == 0 ? 7u : 0u) << i;
+}
+
+TEST(MachineLds, SubDwordReadsExtend) {
+  const auto out = outOf(withLds(R"(
+  v_lshlrev_b32_e32 v2, 2, v0
+  v_mov_b32_e32 v3, 0x80f18283
+  ds_write_b32 v2, v3
+  s_waitcnt lgkmcnt(0)
+  ds_read_i8 v4, v2 offset:3
+  ds_read_u8 v5, v2 offset:1
+  v_mov_b32_e32 v6, 0x12345678
+  v_mov_b32_e32 v7, 0x12345678
+  ds_read_u16_d16_hi v6, v2 offset:2
+  ds_read_i8_d16 v7, v2
+  s_waitcnt lgkmcnt(0)
+  v_xor_b32_e32 v1, v4, v5
+  v_xor_b32_e32 v1, v1, v6
+  v_xor_b32_e32 v1, v1, v7
+)"));
+  EXPECT_EQ(out[0], 0xffffff80u ^ 0x82u ^ 0x80f15678u ^ 0x1234ff83u);
+}
+
+TEST(MachineLds, SubDwordWritesTouchTheirBytesOnly) {
+  const auto out = outOf(withLds(R"(
+  v_lshlrev_b32_e32 v2, 2, v0
+  v_mov_b32_e32 v3, 0
+  ds_write_b32 v2, v3
+  v_mov_b32_e32 v4, 0xaabbccdd
+  ds_write_b8 v2, v4 offset:1
+  ds_write_b16_d16_hi v2, v4 offset:2
+  s_waitcnt lgkmcnt(0)
+  ds_read_b32 v1, v2
+)"));
+  EXPECT_EQ(out[17], 0xaabbdd00u);
+}
+
+TEST(MachineLds, AtomicsReturnOldValuesInLaneOrder) {
+  const auto out = outOf(withLds(R"(
+  v_mov_b32_e32 v2, 0
+  v_mov_b32_e32 v3, 10
+  ds_write_b32 v2, v3
+  v_mov_b32_e32 v3, 2
+  s_waitcnt lgkmcnt(0)
+  ds_add_rtn_u32 v1, v2, v3
+)"));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], 10 + 2 * i);
+}
+
+TEST(MachineLds, CompareAndStoreTakesCompareFirst) {
+  const auto out = outOf(withLds(R"(
+  v_mov_b32_e32 v2, 0
+  v_mov_b32_e32 v3, 5
+  ds_write_b32 v2, v3
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v4, v0
+  v_add_u32_e32 v5, 1, v0
+  ds_cmpst_rtn_b32 v1, v2, v4, v5
+)"));
+  // Lane i replaces i by i + 1: only lanes 5, 6, ... hit.
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], std::max(5u, i)) << i;
+}
+
+TEST(MachineLds, FloatAddAndIncrementWrap) {
+  const auto out = outOf(withLds(R"(
+  v_mov_b32_e32 v2, 0
+  v_mov_b32_e32 v3, 0
+  ds_write_b64 v2, v[2:3]
+  v_mov_b32_e32 v3, 0.5
+  s_waitcnt lgkmcnt(0)
+  ds_add_f32 v2, v3
+  v_mov_b32_e32 v3, 9
+  ds_inc_rtn_u32 v4, v2, v3 offset:4
+  ds_read_b32 v1, v2
+  s_waitcnt lgkmcnt(0)
+  v_lshl_add_u32 v1, v4, 0, v1
+)"));
+  // 64 * 0.5 = 32.0 = 0x42000000; the counter runs 0 .. 9 and wraps.
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], 0x42000000u + i % 10);
+}
+
+TEST(MachineLds, SwizzleModes) {
+  const auto out = outOf(withLds(R"(
+  ds_swizzle_b32 v3, v0 offset:swizzle(QUAD_PERM,3,2,1,0)
+  ds_swizzle_b32 v4, v0 offset:swizzle(SWAP,16)
+  ds_swizzle_b32 v5, v0 offset:swizzle(BROADCAST,8,2)
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32_e32 v1, 16, v3
+  v_lshl_or_b32 v1, v4, 8, v1
+  v_or_b32_e32 v1, v1, v5
+)"));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], ((i ^ 3) << 16) | ((i ^ 16) << 8) | ((i & ~7u) + 2)) << i;
+}
+
+TEST(MachineLds, SwizzleRotatesWithinGroupsOf32) {
+  // 0xc000 | amount << 5 | mask: rotate by 3, no bits kept; direction bit 10 clear.
+  const auto out = outOf(withLds("  ds_swizzle_b32 v1, v0 offset:0xc060\n"));
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], (i & 32) | ((i + 3) & 31)) << i;
+}
+
+TEST(MachineLds, PermutePushesAndBpermutePulls) {
+  const auto out = outOf(withLds(R"(
+  v_sub_u32_e32 v2, 63, v0
+  v_lshlrev_b32_e32 v2, 2, v2
+  v_add_u32_e32 v3, 0x64, v0
+  ds_bpermute_b32 v4, v2, v3
+  v_lshrrev_b32_e32 v5, 1, v0
+  v_lshlrev_b32_e32 v5, 2, v5
+  v_mov_b32_e32 v6, v0
+  ds_permute_b32 v7, v5, v6
+  s_waitcnt lgkmcnt(0)
+  v_lshl_or_b32 v1, v4, 16, v7
+)"));
+  // Two lanes push to lane i / 2: the higher one wins. Lanes from 32 on receive nothing.
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(out[i], ((163 - i) << 16) | (i < 32 ? 2 * i + 1 : 0)) << i;
+}
+
+TEST(MachineLds, BpermuteReadsZeroFromInactiveLanes) {
+  const auto out = outOf(withLds(R"(
+  v_mov_b32_e32 v1, 0
+  v_mov_b32_e32 v3, 9
+  v_lshlrev_b32_e32 v2, 2, v0
+  v_xor_b32_e32 v2, 4, v2
+  s_mov_b64 exec, 0x5
+  ds_bpermute_b32 v1, v2, v3
+  s_waitcnt lgkmcnt(0)
+  v_add_u32_e32 v1, 1, v1
+  s_mov_b64 exec, -1
+)"));
+  EXPECT_EQ(out[0], 1u);
+  EXPECT_EQ(out[1], 0u);
+  EXPECT_EQ(out[2], 1u);
+}
+
+TEST(MachineLds, AppendCountsActiveLanes) {
+  const auto out = outOf(withLds(R"(
+  v_mov_b32_e32 v1, 0
+  v_mov_b32_e32 v2, 0
+  v_mov_b32_e32 v3, 40
+  ds_write_b32 v2, v3 offset:20
+  s_waitcnt lgkmcnt(0)
+  s_mov_b32 m0, 16
+  s_mov_b64 exec, 0xff
+  ds_append v1 offset:4
+  s_waitcnt lgkmcnt(0)
+  ds_consume v4 offset:4
+  s_waitcnt lgkmcnt(0)
+  v_lshl_or_b32 v1, v4, 8, v1
+  s_mov_b64 exec, -1
+)"));
+  EXPECT_EQ(out[0], 40u | 48u << 8);
+  EXPECT_EQ(out[7], 40u | 48u << 8);
+  EXPECT_EQ(out[8], 0u);
+}
+
+TEST(MachineLds, DynamicBytesExtendTheAllocation) {
+  KernelText text{loadPointers(1) + filledLds + "  ds_read_b32 v1, v2\n" + storeV1};
+  const auto none = run(text, {.buffers = {filled(64)}}).out;
+  const auto some = run(text, {.dynamicLds = 256, .buffers = {filled(64)}}).out;
+  for (unsigned i = 0; i < 64; ++i) {
+    EXPECT_EQ(none[i], 0u);
+    EXPECT_EQ(some[i], 100 + i);
+  }
+}
+
+TEST(MachineLds, IsPoisonedWithNanThatFollowsTheSeed) {
+  KernelText text{loadPointers(1) + "  v_lshlrev_b32_e32 v2, 2, v0\n  ds_read_b32 v1, v2\n" + storeV1};
+  text.ldsBytes = 512;
+  RunOptions other;
+  other.poisonSeed = 5;
+  const auto a = run(text, {.buffers = {filled(64)}}).out, b = run(text, {.buffers = {filled(64)}}, other).out;
+  for (unsigned i = 0; i < 64; ++i)
+    EXPECT_EQ(a[i] & 0x7fc07fc0, 0x7fc07fc0u);
+  EXPECT_NE(a, b);
+  RunOptions off;
+  off.poisonState = false;
+  EXPECT_EQ(run(text, {.buffers = {filled(64)}}, off).out, filled(64, 0));
+}
+
+} // namespace
+} // namespace asmevo::emulator::test
