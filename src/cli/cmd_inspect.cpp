@@ -115,6 +115,10 @@ std::string printable(const std::string& name) {
   return text;
 }
 
+const char* plural(std::size_t count) {
+  return count == 1 ? "" : "s";
+}
+
 void printKernel(const CodeObject& object, const Kernel& kernel) {
   const object::Target& target = object.target();
   const object::KernelDescriptor& descriptor = kernel.descriptor;
@@ -134,9 +138,9 @@ void printKernel(const CodeObject& object, const Kernel& kernel) {
   fmt::print("  LDS {} bytes, scratch {} bytes per work-item\n", descriptor.groupSegmentSize(),
              descriptor.privateSegmentSize());
   const object::Occupancy occupancy = occupancyOf(target, kernel);
-  fmt::print("  occupancy: {} waves per SIMD, limited by {} (VGPRs allow {}, SGPRs {}); {} workgroups of {} per CU\n",
-             occupancy.wavesPerSimd, occupancy.limiter, occupancy.byVgpr, occupancy.bySgpr, occupancy.workgroupsPerCu,
-             workgroupSizeOf(kernel));
+  fmt::print("  occupancy: {} wave{} per SIMD, limited by {} (VGPRs allow {}, SGPRs {}); {} workgroup{} of {} per CU\n",
+             occupancy.wavesPerSimd, plural(occupancy.wavesPerSimd), occupancy.limiter, occupancy.byVgpr,
+             occupancy.bySgpr, occupancy.workgroupsPerCu, plural(occupancy.workgroupsPerCu), workgroupSizeOf(kernel));
   fmt::print("  descriptor\n");
   for (const auto& [name, value] : descriptor.fields(target))
     fmt::print("    {:<46} {}\n", name, value);
@@ -188,7 +192,7 @@ void printText(const CodeObject& object, bool brief) {
   if (object.target().genericVersion != 0)
     fmt::print(", generic version {}", object.target().genericVersion);
   fmt::print("\n  {} bytes, {} kernel{}\n", object.bytes().size(), object.kernels().size(),
-             object.kernels().size() == 1 ? "" : "s");
+             plural(object.kernels().size()));
   for (const object::Remark& remark : review(object))
     fmt::print("  warning: {}{}{}\n", printable(remark.kernel), remark.kernel.empty() ? "" : ": ",
                printable(remark.text));

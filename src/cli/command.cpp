@@ -23,11 +23,15 @@ int fail(const Error& error) {
 }
 
 namespace {
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 } // namespace
 
 Progress::Progress(bool enabled) : active(enabled && ::isatty(STDERR_FILENO) != 0) {}
-Progress::~Progress() { done(); }
+Progress::~Progress() {
+  done();
+}
 
 void Progress::show(const std::string& line) {
   if (!active || now() - last < 0.1)
@@ -44,7 +48,8 @@ void Progress::done() {
 }
 
 const std::vector<AddCommand>& commandTable() {
-  static const std::vector<AddCommand> table = {addInspect, addLint, addRun, addTime, addProfile, addVerify, addApply};
+  static const std::vector<AddCommand> table = {addInspect, addDisasm, addRoundtrip, addLint,  addRun, addTime,
+                                                addProfile, addVerify, addOptimize,  addApply, addIsa};
   return table;
 }
 

@@ -17,6 +17,8 @@ namespace elf = llvm::ELF;
 constexpr std::uint64_t imageLimit = std::uint64_t{1} << 30;
 constexpr std::uint64_t codeLimit = std::uint64_t{64} << 20;
 constexpr std::uint64_t page = 4096;
+/// Bounds what hostile code can make of straight pieces: ops of one, and their number.
+constexpr std::size_t pieceLength = 64, pieceLimit = 65536;
 
 bool isVector(isa::InstClass c) {
   using enum isa::InstClass;
@@ -39,7 +41,9 @@ std::string beyondAllocation(const isa::Instruction& inst, unsigned accumOffset,
 }
 
 /// Reached an instruction that no binder took. extra: the reason, a std::string.
-void refuseOp(Wave& wave, const Op* op) { wave.fail(op, ErrorKind::refused, *static_cast<const std::string*>(op->extra)); }
+void refuseOp(Wave& wave, const Op* op) {
+  wave.fail(op, ErrorKind::refused, *static_cast<const std::string*>(op->extra));
+}
 
 void recordOp(Wave& wave, const Op* op) {
   const std::uint64_t offset = op->pc - wave.codeAddress;
@@ -50,7 +54,9 @@ void recordOp(Wave& wave, const Op* op) {
   [[clang::musttail]] return op->plain(wave, op);
 }
 
-void skippedOp(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+void skippedOp(Wave& wave, const Op* op) {
+  ASMEVO_NEXT(wave, op);
+}
 
 void ranOffOp(Wave& wave, const Op* op) {
   wave.fail(op, ErrorKind::fault, "execution runs past the end of the code section");
@@ -61,6 +67,20 @@ void joinOp(Wave& wave, const Op* op) {
   wave.account(op - 1);
   wave.runStart = op->target;
   ASMEVO_GOTO(wave, op->target);
+}
+
+/// A straight piece ends before it meets the main array: continue at aux. Not an instruction either.
+void continueOp(Wave& wave, const Op* op) {
+  const Op* target = wave.code->opAt(op->aux, wave.stream);
+  if (!target)
+    return wave.fail(op, ErrorKind::refused, "too many jumps into the middle of instructions");
+  wave.account(op - 1);
+  wave.runStart = target;
+  ASMEVO_GOTO(wave, target);
+}
+
+bool isPseudo(const Op& op) {
+  return op.fn == ranOffOp || op.fn == joinOp || op.fn == continueOp;
 }
 
 /// Where a branch leads that has no op in the main array. aux: guest address.
@@ -100,7 +120,8 @@ Status bindInstruction(const isa::Instruction& inst, const BindContext& context,
   }
 }
 
-Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object, const object::Kernel& kernel) {
+Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object,
+                                                         const object::Kernel& kernel) {
   std::shared_ptr<CodeImage> result(new CodeImage);
   result->kernel = kernel.name;
   result->vgprs = kernel.descriptor.allocatedVgprs(object.target());
@@ -161,8 +182,8 @@ Status CodeImage::relocate(const object::CodeObject& object) {
     if (relocation.type != elf::R_AMDGPU_RELATIVE64) {
       const std::size_t index = relocation.symbol - shift;
       if (relocation.symbol != 0 && index >= dynamic.size())
-        return badInput("{}: relocation at {:#x} names symbol {}, which does not exist", object.name(), relocation.offset,
-                        relocation.symbol);
+        return badInput("{}: relocation at {:#x} names symbol {}, which does not exist", object.name(),
+                        relocation.offset, relocation.symbol);
       if (relocation.symbol != 0 && dynamic[index]->sectionIndex != elf::SHN_UNDEF)
         value += dynamic[index]->value + (dynamic[index]->sectionIndex == elf::SHN_ABS ? 0 : bias);
     } else {
@@ -294,7 +315,7 @@ Status CodeImage::bindCode(const object::CodeObject& object) {
 void CodeImage::derive(Ops& ops, Stream to) const {
   ops[to] = ops[plainStream];
   for (Op& op : ops[to]) {
-    const bool pseudo = op.fn == ranOffOp || op.fn == joinOp;
+    const bool pseudo = isPseudo(op);
     if (isSkip(to) && isVector(op.inst->cls) && !pseudo)
       op.fn = skippedOp;
     if (to != skipStream && !pseudo) {
@@ -306,7 +327,7 @@ void CodeImage::derive(Ops& ops, Stream to) const {
 
 void CodeImage::link(std::vector<Op>& ops, unsigned stream) const {
   for (Op& op : ops) {
-    if (op.fn == ranOffOp || op.fn == joinOp || !op.inst->branchOffset)
+    if (isPseudo(op) || !op.inst->branchOffset)
       continue;
     const std::uint64_t target =
         op.pc + op.inst->size + static_cast<std::uint64_t>(std::int64_t{*op.inst->branchOffset} * 4);
@@ -360,19 +381,24 @@ const Op* CodeImage::straightPiece(const Section& section, std::uint64_t guestAd
     if (piece.back().fn == joinOp)
       piece.back().target = &main[s][section.opIndex[(piece.back().aux - section.begin) / 4]];
   };
+  if (pieces.size() >= pieceLimit && !pieces.contains(guestAddress))
+    return nullptr;
   std::unique_ptr<Ops>& piece = pieces[guestAddress];
   if (!piece) {
     piece = std::make_unique<Ops>();
     std::vector<Op>& ops = (*piece)[plainStream];
     std::uint64_t at = guestAddress;
-    while (at < section.end && section.opIndex[(at - section.begin) / 4] == noOp) {
-      const isa::InstRef inst = codec->decode(std::span<const std::uint8_t>(
-          image.data() + (at - GuestMemory::firstRegionAddress), section.end - at));
+    while (at < section.end && section.opIndex[(at - section.begin) / 4] == noOp && ops.size() < pieceLength) {
+      const isa::InstRef inst = codec->decode(
+          std::span<const std::uint8_t>(image.data() + (at - GuestMemory::firstRegionAddress), section.end - at));
       ops.push_back(bind(at, inst));
       at += std::max<std::size_t>(4, (inst->size + 3u) / 4 * 4);
     }
     Op end;
-    end.fn = at < section.end ? joinOp : ranOffOp;
+    if (at >= section.end)
+      end.fn = ranOffOp;
+    else
+      end.fn = section.opIndex[(at - section.begin) / 4] != noOp ? joinOp : continueOp;
     end.inst = ops.back().inst;
     end.pc = ops.back().pc;
     end.aux = at;

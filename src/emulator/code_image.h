@@ -20,17 +20,19 @@ namespace asmevo::emulator {
 /// Parallel op arrays of one code: same instructions at the same index, other handlers.
 enum Stream : std::uint8_t {
   plainStream,
-  instrumentedStream,     ///< every op first records itself (trace, coverage)
-  skipStream,             ///< VSKIP is on: vector instructions do nothing
+  instrumentedStream, ///< every op first records itself (trace, coverage)
+  skipStream,         ///< VSKIP is on: vector instructions do nothing
   instrumentedSkipStream,
   streamCount
 };
-inline bool isSkip(unsigned stream) { return stream >= skipStream; }
+inline bool isSkip(unsigned stream) {
+  return stream >= skipStream;
+}
 
 /// Immutable once loaded, but for straight-line pieces decoded on demand when a jump lands inside a longer instruction;
 /// those are guarded by a lock.
 class CodeImage {
-public:
+ public:
   /// Lays out the loadable segments at GuestMemory::firstRegionAddress, applies dynamic relocations and binds all code.
   /// Errors: undefined symbols, relocations of an unknown kind, images that are unreasonably large.
   static Result<std::shared_ptr<const CodeImage>> load(const object::CodeObject& object, const object::Kernel& kernel);
@@ -40,7 +42,7 @@ public:
   std::uint64_t readOnlyBytes() const { return readOnly; }
   std::uint64_t guestAddress(std::uint64_t objectAddress) const { return objectAddress + bias; }
   std::uint64_t objectAddress(std::uint64_t guestAddress) const { return guestAddress - bias; }
-  std::uint64_t codeBegin() const { return firstCode; } ///< guest address of the first code byte
+  std::uint64_t codeBegin() const { return firstCode; }     ///< guest address of the first code byte
   std::size_t codeDwords() const { return codeSpanDwords; } ///< from codeBegin to the end of the last code section
 
   /// Builds the instrumented streams if they are not there yet; needed before a wave runs in one.
@@ -49,9 +51,9 @@ public:
   const Op* opAt(std::uint64_t guestAddress, unsigned stream) const;
   const std::string& kernelName() const { return kernel; }
 
-private:
+ private:
   struct Section {
-    std::uint64_t begin = 0, end = 0; ///< guest addresses
+    std::uint64_t begin = 0, end = 0;   ///< guest addresses
     std::vector<std::uint32_t> opIndex; ///< by dword; noOp inside an instruction
   };
   using Ops = std::array<std::vector<Op>, streamCount>;

@@ -59,7 +59,8 @@ Result<GuestMemory> GuestMemory::create(std::vector<Region> regions) {
   }
   GuestMemory memory;
   memory.reserved = alignUp(cursor + guardBytes, 4096);
-  void* mapped = mmap(nullptr, memory.reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped =
+      mmap(nullptr, memory.reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED)
     return internalError("cannot map {} bytes for the guest's buffers", memory.reserved);
   memory.arena = static_cast<std::uint8_t*>(mapped);
@@ -126,7 +127,8 @@ std::vector<GuardViolation> GuestMemory::checkGuards() const {
     const std::uint64_t begin = region.address - baseAddress;
     const std::uint64_t end = begin + region.size;
     // The zone between two regions belongs in halves to both; the nearest damage is reported for each.
-    const std::uint64_t before = i == 0 ? 0 : (regionList[i - 1].address + regionList[i - 1].size - baseAddress) + guardBytes;
+    const std::uint64_t before =
+        i == 0 ? 0 : (regionList[i - 1].address + regionList[i - 1].size - baseAddress) + guardBytes;
     const std::uint64_t after = i + 1 == regionList.size() ? reserved : end + guardBytes;
     if (const std::uint64_t hit = lastDamage(arena, before, begin); hit != before)
       violations.push_back({region.name, static_cast<std::int64_t>(hit - 1) - static_cast<std::int64_t>(begin)});

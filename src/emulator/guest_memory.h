@@ -28,7 +28,7 @@ struct GuardViolation {
 /// Guest addresses [base, base + reserved) map linearly to host memory. Reads inside the arena but outside every region
 /// see the guard pattern; anything outside the arena is a fault. Addresses are below 2^47.
 class GuestMemory {
-public:
+ public:
   static constexpr std::uint64_t baseAddress = 0x7e0000000000;
   static constexpr std::uint64_t guardBytes = 4096;
 
@@ -36,8 +36,8 @@ public:
   /// Address that the first region gets in every layout, so that code can be relocated before the arena exists.
   static constexpr std::uint64_t firstRegionAddress = baseAddress + guardBytes;
 
-  /// Lays out `regions` (sizes in, addresses out; only the first may have read-only bytes) and fills guard zones; contents are
-  /// zero. Errors when the host cannot map that much.
+  /// Lays out `regions` (sizes in, addresses out; only the first may have read-only bytes) and fills guard zones;
+  /// contents are zero. Errors when the host cannot map that much.
   static Result<GuestMemory> create(std::vector<Region> regions);
   GuestMemory(GuestMemory&&) noexcept;
   GuestMemory& operator=(GuestMemory&&) noexcept;
@@ -60,7 +60,7 @@ public:
   std::string describe(std::uint64_t address) const;
   std::vector<GuardViolation> checkGuards() const;
 
-private:
+ private:
   GuestMemory() = default;
   std::uint8_t* arena = nullptr;
   std::uint64_t reserved = 0;

@@ -27,7 +27,7 @@ Status checkTarget(const object::CodeObject& object, const object::Kernel& kerne
 }
 
 class PreparedKernel final : public Kernel {
-public:
+ public:
   PreparedKernel(std::shared_ptr<const CodeImage> image, object::Kernel kernel, object::Target target)
       : image(std::move(image)), kernel(std::move(kernel)), target(std::move(target)) {}
 
@@ -64,7 +64,7 @@ public:
     return result;
   }
 
-private:
+ private:
   static constexpr std::size_t codeRegion = 0, packetRegion = 1, kernargRegion = 2, firstBuffer = 3;
 
   /// The guest's memory with everything in it: code, packet and queue, kernarg segment, the case's buffers.

@@ -14,7 +14,7 @@ constexpr unsigned simdsPerCu = 4, registersPerSimd = 512, wavesPerSimd = 8;
 constexpr std::uint32_t dynamicStackBytes = 16384; ///< per lane, for kernels whose call depth is not known
 constexpr std::uint64_t maxScratchPerGroup = std::uint64_t{1} << 30;
 constexpr unsigned userSgprLimit = 16;
-constexpr std::uint64_t preloadEntryOffset = 256;  ///< the loading prologue that firmware with preload skips
+constexpr std::uint64_t preloadEntryOffset = 256; ///< the loading prologue that firmware with preload skips
 constexpr std::uint32_t modeDx10Clamp = 1u << 8, modeIeee = 1u << 9;
 
 /// A pattern that is NaN as f32 and in both halves as f16 and bf16, and differs from element to element.
@@ -68,8 +68,8 @@ Result<LaunchShape> LaunchShape::of(const dispatch::Case& launch, const object::
   if (items > maxWorkItems)
     return badInput("{}: a workgroup has at most {} work-items", launch.name, maxWorkItems);
   if (kernel.metadata && kernel.metadata->maxFlatWorkgroupSize != 0 && items > kernel.metadata->maxFlatWorkgroupSize)
-    return badInput("{}: kernel '{}' is built for workgroups of at most {} work-items, the dispatch has {}", launch.name,
-                    kernel.name, kernel.metadata->maxFlatWorkgroupSize, items);
+    return badInput("{}: kernel '{}' is built for workgroups of at most {} work-items, the dispatch has {}",
+                    launch.name, kernel.name, kernel.metadata->maxFlatWorkgroupSize, items);
   const std::uint64_t lds = std::uint64_t{kernel.descriptor.groupSegmentSize()} + launch.dynamicLdsBytes;
   if (lds > ldsLimit)
     return badInput("{}: {} bytes of LDS ({} static + {} dynamic), the limit is {}", launch.name, lds,
@@ -160,16 +160,15 @@ Result<LaunchState> LaunchState::create(const LaunchShape& shape, const object::
     state.passesId[d] = descriptor.workgroupId(d);
   state.passesInfo = descriptor.workgroupInfo();
   state.workitemIdMode = descriptor.workitemIdMode();
-  state.mode = descriptor.floatMode() | (descriptor.dx10Clamp() ? modeDx10Clamp : 0) |
-               (descriptor.ieeeMode() ? modeIeee : 0);
+  state.mode =
+      descriptor.floatMode() | (descriptor.dx10Clamp() ? modeDx10Clamp : 0) | (descriptor.ieeeMode() ? modeIeee : 0);
   if (!image.opAt(state.entry, plainStream))
     return badInput("kernel '{}' has its entry at {:#x}, outside the code", kernel.name, kernel.entryAddress);
   return state;
 }
 
 std::uint64_t LaunchState::bytesPerGroup() const {
-  const std::uint64_t items =
-      std::uint64_t{shape.workgroupSize[0]} * shape.workgroupSize[1] * shape.workgroupSize[2];
+  const std::uint64_t items = std::uint64_t{shape.workgroupSize[0]} * shape.workgroupSize[1] * shape.workgroupSize[2];
   return shape.ldsBytes + (items + 63) / 64 * 64 * (std::uint64_t{vgprs} * 4 + scratchPerLane);
 }
 
@@ -219,8 +218,8 @@ void LaunchState::start(Workgroup& group, std::uint64_t index, std::uint64_t* co
   }
 }
 
-void LaunchState::startWave(Wave& wave, const Workgroup& group, const std::array<std::uint32_t, 3>& size, unsigned number,
-                            unsigned waves) const {
+void LaunchState::startWave(Wave& wave, const Workgroup& group, const std::array<std::uint32_t, 3>& size,
+                            unsigned number, unsigned waves) const {
   std::memcpy(wave.sgpr, scalars.data(), sizeof wave.sgpr);
   std::memcpy(wave.vgpr, registerPoison.data(), registerPoison.size() * 4);
   wave.vgprCount = vgprs;

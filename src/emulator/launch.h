@@ -34,19 +34,20 @@ struct LaunchShape {
   std::uint32_t ldsBytes = 0;            ///< allocated: static + dynamic in the hardware's granules
 
   std::uint64_t workgroups() const { return groups[0] * groups[1] * groups[2]; }
-  static Result<LaunchShape> of(const dispatch::Case& launch, const object::Kernel& kernel, const object::Target& target);
+  static Result<LaunchShape> of(const dispatch::Case& launch, const object::Kernel& kernel,
+                                const object::Target& target);
 };
 
 /// Everything that is the same for all workgroups of a launch.
 class LaunchState final : public WorkgroupFactory {
-public:
+ public:
   /// `memory` outlives the state; regions: code, packet, kernarg first.
   static Result<LaunchState> create(const LaunchShape& shape, const object::Kernel& kernel, const CodeImage& image,
                                     GuestMemory& memory, const RunOptions& options, const object::Target& target);
   void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const override;
   std::uint64_t bytesPerGroup() const override;
 
-private:
+ private:
   void startWave(Wave& wave, const Workgroup& group, const std::array<std::uint32_t, 3>& size, unsigned number,
                  unsigned waves) const;
 

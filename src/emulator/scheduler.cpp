@@ -42,9 +42,8 @@ std::string instructionAt(const Wave& wave, const Op* op) {
 }
 
 Error faultOf(const Workgroup& group, const Wave& wave) {
-  return {wave.faultKind,
-          fmt::format("{} of kernel '{}', wave {} of {}: {}", instructionAt(wave, wave.resume), wave.code->kernelName(),
-                      wave.waveInGroup, position(group), wave.faultMessage)};
+  return {wave.faultKind, fmt::format("{} of kernel '{}', wave {} of {}: {}", instructionAt(wave, wave.resume),
+                                      wave.code->kernelName(), wave.waveInGroup, position(group), wave.faultMessage)};
 }
 
 /// Shared by the threads of one run.
@@ -66,9 +65,9 @@ struct Progress {
 enum class Visit { finished, parked, fault };
 
 class Worker {
-public:
-  Worker(const WorkgroupFactory& factory, const WorkgroupOrder& order, const RunOptions& options,
-         Progress& progress, ScheduleResult& result)
+ public:
+  Worker(const WorkgroupFactory& factory, const WorkgroupOrder& order, const RunOptions& options, Progress& progress,
+         ScheduleResult& result)
       : factory(factory), order(order), options(options), progress(progress), result(result), random(options.seed),
         limit(std::clamp<std::size_t>(residentBytes / std::max<std::uint64_t>(1, factory.bytesPerGroup()), seededWindow,
                                       residentGroups)) {}
@@ -98,7 +97,7 @@ public:
     }
   }
 
-private:
+ private:
   bool wantsAnother() const {
     return options.seed == 0 ? parked != 0 : resident.size() < seededWindow || parked >= seededPatience;
   }

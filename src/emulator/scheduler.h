@@ -14,7 +14,7 @@ namespace asmevo::emulator {
 
 /// 64-byte aligned, uninitialised-by-default storage that grows but never shrinks.
 template <class T> class AlignedBuffer {
-public:
+ public:
   void ensure(std::size_t count) {
     if (count > capacity) {
       data.reset(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{64})));
@@ -23,7 +23,7 @@ public:
   }
   T* get() const { return data.get(); }
 
-private:
+ private:
   struct Free {
     void operator()(T* p) const { ::operator delete(p, std::align_val_t{64}); }
   };
@@ -45,7 +45,7 @@ struct Workgroup {
 
 /// Makes workgroup `index` ready at the kernel's entry, reusing the object's storage.
 class WorkgroupFactory {
-public:
+ public:
   virtual ~WorkgroupFactory() = default;
   virtual void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const = 0;
   virtual std::uint64_t bytesPerGroup() const = 0; ///< host memory of one in flight
@@ -66,8 +66,9 @@ struct WorkgroupOrder {
 };
 
 /// Runs workgroups to their ends. Workgroups start in order; one that spins or uses
-/// up its slice is set aside while others get a turn, up to a window of resident workgroups, so that workgroups may wait
-/// for each other. Errors: the first fault (with all details), or the instruction limit with every wave's position.
+/// up its slice is set aside while others get a turn, up to a window of resident workgroups, so that workgroups may
+/// wait for each other. Errors: the first fault (with all details), or the instruction limit with every wave's
+/// position.
 Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const WorkgroupOrder& order,
                                      std::size_t coverageDwords, const RunOptions& options);
 

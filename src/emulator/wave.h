@@ -18,7 +18,8 @@ struct Op;
 struct Workgroup;
 class CodeImage;
 
-/// Executes `op` and continues with the next one by a guaranteed tail call (ASMEVO_NEXT); returns only to stop or yield.
+/// Executes `op` and continues with the next one by a guaranteed tail call (ASMEVO_NEXT); returns only to stop or
+/// yield.
 using Handler = void (*)(Wave&, const Op*);
 
 #define ASMEVO_NEXT(wave, op) [[clang::musttail]] return (op)[1].fn(wave, (op) + 1)
@@ -31,59 +32,59 @@ struct Src {
   SrcKind kind = SrcKind::none;
   std::uint8_t dwords = 1;
   bool neg = false, abs = false, sext = false;
-  std::uint16_t reg = 0;      ///< vgpr: physical register; sgpr: index into Wave::sgpr (251 vccz, 252 execz and 253 scc are
-                              ///< refreshed by the handler through Wave::scalar32)
+  std::uint16_t reg = 0; ///< vgpr: physical register; sgpr: index into Wave::sgpr (251 vccz, 252 execz and 253 scc are
+                         ///< refreshed by the handler through Wave::scalar32)
   std::uint64_t constant = 0; ///< kind constant: the bits in the operand's type, 64-bit types in full
 };
 
 /// A pre-decoded instruction. Ops of a code section lie in one array, in address order, so that fall-through is +1.
 struct Op {
   Handler fn = nullptr;
-  std::uint16_t dst = 0;        ///< first destination register (vgpr: physical; sgpr: index)
+  std::uint16_t dst = 0; ///< first destination register (vgpr: physical; sgpr: index)
   std::uint8_t dstDwords = 1;
   bool dstIsVgpr = false;
-  std::uint16_t sdst = 0;       ///< second destination: SGPR of a carry-out or compare mask
-  std::uint16_t maskSrc = 0;    ///< SGPR pair of a carry-in or select mask
+  std::uint16_t sdst = 0;    ///< second destination: SGPR of a carry-out or compare mask
+  std::uint16_t maskSrc = 0; ///< SGPR pair of a carry-in or select mask
   Src src[4];
-  std::uint64_t aux = 0;        ///< handler-specific
-  const void* extra = nullptr;  ///< handler-specific, owned by the program's arena
-  const Op* target = nullptr;   ///< branch target
+  std::uint64_t aux = 0;       ///< handler-specific
+  const void* extra = nullptr; ///< handler-specific, owned by the program's arena
+  const Op* target = nullptr;  ///< branch target
   const isa::Instruction* inst = nullptr;
-  std::uint64_t pc = 0;         ///< guest virtual address
-  Handler plain = nullptr;      ///< instrumented code: the handler proper, called after the instrumentation
+  std::uint64_t pc = 0;    ///< guest virtual address
+  Handler plain = nullptr; ///< instrumented code: the handler proper, called after the instrumentation
 };
 
 enum class Stop : std::uint8_t {
-  running,  ///< not stopped
-  budget,   ///< ran out of its time slice: resume at `resume`
-  barrier,  ///< waits at s_barrier: resume at `resume`
-  sleep,    ///< s_sleep or a spin: resume at `resume`, prefer others
-  ended,    ///< s_endpgm
-  fault,    ///< see faultMessage
+  running, ///< not stopped
+  budget,  ///< ran out of its time slice: resume at `resume`
+  barrier, ///< waits at s_barrier: resume at `resume`
+  sleep,   ///< s_sleep or a spin: resume at `resume`, prefer others
+  ended,   ///< s_endpgm
+  fault,   ///< see faultMessage
 };
 
 /// One wavefront (wave64).
 struct alignas(64) Wave {
-  std::uint32_t sgpr[256]{};       ///< scalar space by hardware encoding; vcc at 106, m0 at 124, exec at 126
-  std::uint32_t* vgpr = nullptr;   ///< allocated registers x 64 lanes, contiguous, 64-byte aligned
+  std::uint32_t sgpr[256]{};     ///< scalar space by hardware encoding; vcc at 106, m0 at 124, exec at 126
+  std::uint32_t* vgpr = nullptr; ///< allocated registers x 64 lanes, contiguous, 64-byte aligned
   std::uint32_t vgprCount = 0;
   std::uint32_t scc = 0;
-  std::uint32_t mode = 0;          ///< MODE: [1:0] round f32, [3:2] round f16/f64, [5:4] denorm f32, [7:6] denorm f16/f64,
-                                   ///< 8 dx10_clamp, 9 ieee
-  std::uint64_t instructions = 0;  ///< executed, exact at stops
-  std::int64_t budget = 0;         ///< instructions left in this slice; checked at taken branches
+  std::uint32_t mode = 0; ///< MODE: [1:0] round f32, [3:2] round f16/f64, [5:4] denorm f32, [7:6] denorm f16/f64,
+                          ///< 8 dx10_clamp, 9 ieee
+  std::uint64_t instructions = 0; ///< executed, exact at stops
+  std::int64_t budget = 0;        ///< instructions left in this slice; checked at taken branches
   const Op* resume = nullptr;
   Stop stop = Stop::running;
   std::uint8_t* lds = nullptr;
-  std::uint32_t ldsBytes = 0;      ///< allocated to the workgroup; accesses beyond read 0 and are dropped
+  std::uint32_t ldsBytes = 0; ///< allocated to the workgroup; accesses beyond read 0 and are dropped
   GuestMemory* memory = nullptr;
   Workgroup* group = nullptr;
-  WaveTrace* trace = nullptr;      ///< null when not traced
+  WaveTrace* trace = nullptr; ///< null when not traced
   std::uint32_t waveInGroup = 0;
-  std::uint32_t gprIdx = 0;        ///< s_set_gpr_idx_on state: 0 off, else 0x10000 | mode bits | index<<8
+  std::uint32_t gprIdx = 0; ///< s_set_gpr_idx_on state: 0 off, else 0x10000 | mode bits | index<<8
   std::uint32_t scratchPerLane = 0;
   const Op* codeBegin = nullptr;
-  std::uint64_t codeAddress = 0;   ///< guest address that trace offsets count from
+  std::uint64_t codeAddress = 0; ///< guest address that trace offsets count from
   std::string faultMessage;
   ErrorKind faultKind = ErrorKind::fault; ///< refused: something not modelled was reached
 

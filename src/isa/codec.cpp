@@ -270,6 +270,29 @@ std::uint64_t loadQword(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
+/// Encodings that ask for a literal (operand 255) where the instruction takes none: GFX9 VOP3 and VOP3P sources and
+/// scalar results (CDNA3 ISA, "Literal constants"), SOFFSET of buffer instructions, SOP1 barriers of gfx12. LLVM 22.1's
+/// disassembler crashes on them instead of refusing.
+bool asksForImpossibleLiteral(std::span<const std::uint8_t> bytes, bool isGfx9) {
+  constexpr std::uint32_t literal = 255;
+  const std::uint32_t first = loadDword(bytes);
+  const std::uint32_t sop1 = (first >> 8) & 0xff;
+  if (!isGfx9 && first >> 23 == 0x17d && sop1 >= 0x4e && sop1 <= 0x58)
+    return (first & 0xff) == literal;
+  if (bytes.size() < 8)
+    return false;
+  const std::uint32_t encoding = first >> 26;
+  const std::uint32_t second = loadDword(bytes.subspan(4));
+  if (encoding == 0x38 || encoding == 0x3a) // MUBUF, MTBUF
+    return second >> 24 == literal;
+  if (!isGfx9 || encoding != 0x34)
+    return false;
+  const std::uint32_t vop3 = (first >> 16) & 0x3ff;
+  const bool scalarResult = vop3 < 0x100 || vop3 == 0x142 || vop3 == 0x289; // compares, v_readfirstlane, v_readlane
+  return (scalarResult && (first & 0xff) == literal) || (second & 0x1ff) == literal ||
+         ((second >> 9) & 0x1ff) == literal || ((second >> 18) & 0x1ff) == literal;
+}
+
 /// What every instruction of an LLVM opcode has in common.
 struct OpcodeInfo {
   bool known = false;
@@ -364,6 +387,8 @@ void Codec::Impl::addTuple(llvm::MCRegister reg) {
 }
 
 bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const {
+  if (asksForImpossibleLiteral(bytes, isGfx9))
+    return false;
   const llvm::ArrayRef<std::uint8_t> array(bytes.data(), bytes.size());
   return disassembler->getInstruction(mc, size, array, 0, llvm::nulls()) == llvm::MCDisassembler::Success &&
          size >= 4 && size <= bytes.size() && size <= Instruction().encoding.size() && size % 4 == 0;

@@ -42,7 +42,7 @@ template <class... Args> Error internalError(fmt::format_string<Args...> f, Args
 
 /// A value or an Error. Reading the value of a failed result is a programming error (std::get throws).
 template <class T> class [[nodiscard]] Result {
-public:
+ public:
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
 
@@ -55,20 +55,20 @@ public:
   const Error& error() const& { return std::get<1>(state); }
   Error&& error() && { return std::get<1>(std::move(state)); }
 
-private:
+ private:
   std::variant<T, Error> state;
 };
 
 /// Success without a value, or an Error.
 class [[nodiscard]] Status {
-public:
+ public:
   Status() = default;
   Status(Error error) : failure(std::move(error)), failed(true) {}
   explicit operator bool() const { return !failed; }
   const Error& error() const& { return failure; }
   Error&& error() && { return std::move(failure); }
 
-private:
+ private:
   Error failure;
   bool failed = false;
 };

@@ -43,7 +43,8 @@ TEST(MachineBuffer, ShortsAndBytesAreCheckedWithTheirOwnSize) {
 }
 
 TEST(MachineBuffer, StrideWithoutIndexDoesNotScaleTheRange) {
-  const auto text = KernelText{descriptor(16, 4 << 16) + lane4 + "  buffer_load_dword v1, v2, s[8:11], 0 offen\n" + storeV1};
+  const auto text =
+      KernelText{descriptor(16, 4 << 16) + lane4 + "  buffer_load_dword v1, v2, s[8:11], 0 offen\n" + storeV1};
   const Outcome outcome = run(text, {.buffers = {filled(64), iota(64, 1)}});
   for (unsigned i = 0; i < 64; ++i)
     EXPECT_EQ(outcome.out[i], i < 4 ? 1 + i : 0u) << i;
@@ -51,7 +52,8 @@ TEST(MachineBuffer, StrideWithoutIndexDoesNotScaleTheRange) {
 
 TEST(MachineBuffer, IndexedAccessChecksTheIndexAgainstRecords) {
   // Records of 8 bytes, 5 of them: index * 8 + 4.
-  const auto text = KernelText{descriptor(5, 8 << 16) + "  buffer_load_dword v1, v0, s[8:11], 0 idxen offset:4\n" + storeV1};
+  const auto text =
+      KernelText{descriptor(5, 8 << 16) + "  buffer_load_dword v1, v0, s[8:11], 0 idxen offset:4\n" + storeV1};
   const Outcome outcome = run(text, {.buffers = {filled(64), iota(128)}});
   for (unsigned i = 0; i < 64; ++i)
     EXPECT_EQ(outcome.out[i], i < 5 ? 2 * i + 1 : 0u) << i;

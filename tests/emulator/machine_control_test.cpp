@@ -203,7 +203,8 @@ TEST(MachineSchedule, EveryOrderGivesTheSameForRaceFreeCode) {
 TEST(MachineSchedule, CoverageCountsEveryInstruction) {
   RunOptions options;
   options.coverage = true;
-  const Outcome outcome = run(pingPong(), {.workgroup = {128, 1, 1}, .grid = {128, 1, 1}, .buffers = {filled(128)}}, options);
+  const Outcome outcome =
+      run(pingPong(), {.workgroup = {128, 1, 1}, .grid = {128, 1, 1}, .buffers = {filled(128)}}, options);
   std::uint64_t sum = 0;
   std::map<std::uint64_t, unsigned> histogram;
   for (const auto& [address, count] : outcome.result.coverage) {
@@ -218,8 +219,8 @@ TEST(MachineSchedule, CoverageCountsEveryInstruction) {
 TEST(MachineSchedule, TracesHoldPathAndAccesses) {
   RunOptions options;
   options.traceWorkgroups = {1};
-  KernelText text{loadPointers(1) + "  v_lshlrev_b32_e32 v2, 3, v0\n  ds_write_b32 v2, v0 offset:4\n  v_mov_b32_e32 v1, v0\n" +
-                  storeV1};
+  KernelText text{loadPointers(1) +
+                  "  v_lshlrev_b32_e32 v2, 3, v0\n  ds_write_b32 v2, v0 offset:4\n  v_mov_b32_e32 v1, v0\n" + storeV1};
   text.ldsBytes = 1024;
   const Outcome outcome = run(text, {.grid = {160, 1, 1}, .buffers = {filled(160)}}, options);
   ASSERT_EQ(outcome.result.traces.size(), 1u);
@@ -250,8 +251,8 @@ TEST(MachineSchedule, OnlyTracedRunsNoOtherWorkgroup) {
   RunOptions options;
   options.traceWorkgroups = {2, 77};
   options.onlyTraced = true;
-  const Outcome outcome =
-      run({loadPointers(1) + "  v_mov_b32_e32 v1, v0\n" + storeV1}, {.grid = {256, 1, 1}, .buffers = {filled(256)}}, options);
+  const Outcome outcome = run({loadPointers(1) + "  v_mov_b32_e32 v1, v0\n" + storeV1},
+                              {.grid = {256, 1, 1}, .buffers = {filled(256)}}, options);
   EXPECT_EQ(outcome.result.waves, 1u);
   for (unsigned i = 0; i < 256; ++i)
     EXPECT_EQ(outcome.out[i], i / 64 == 2 ? i % 64 : 0xcccccccc) << i;

@@ -25,10 +25,10 @@ TEST(MachineLaunch, WorkItemIdsArePackedAndPartialGroupsAreSmaller) {
   text.descriptor = ".amdhsa_system_sgpr_workgroup_id_y 1\n .amdhsa_system_vgpr_workitem_id 2";
   const auto out = run(text, {.workgroup = {4, 2, 1}, .grid = {6, 3, 1}, .buffers = {filled(32)}}).out;
   const std::uint32_t none = 0xcccccccc, y = 1 << 10;
-  const std::vector<std::uint32_t> expected{0, 1,    2,    3,    y,    y + 1, y + 2, y + 3, // group (0,0): 4 x 2
-                                            0, 1,    y,    y + 1, none, none, none, none, // group (1,0): 2 x 2
-                                            0, 1,    2,    3,    none, none, none, none,  // group (0,1): 4 x 1
-                                            0, 1,    none, none, none, none, none, none}; // group (1,1): 2 x 1
+  const std::vector<std::uint32_t> expected{0, 1, 2,    3,     y,    y + 1, y + 2, y + 3, // group (0,0): 4 x 2
+                                            0, 1, y,    y + 1, none, none,  none,  none,  // group (1,0): 2 x 2
+                                            0, 1, 2,    3,     none, none,  none,  none,  // group (0,1): 4 x 1
+                                            0, 1, none, none,  none, none,  none,  none}; // group (1,1): 2 x 1
   EXPECT_EQ(out, expected);
 }
 
@@ -123,8 +123,9 @@ TEST(MachineLaunch, WorkgroupInfoAndModeComeFromTheDescriptor) {
   v_lshlrev_b32_e32 v2, 2, v0
   global_store_dword v2, v1, s[4:5]
 )"};
-  text.descriptor = ".amdhsa_float_round_mode_32 2\n .amdhsa_float_round_mode_16_64 1\n .amdhsa_float_denorm_mode_32 0\n"
-                    " .amdhsa_float_denorm_mode_16_64 3\n .amdhsa_dx10_clamp 0\n .amdhsa_ieee_mode 1";
+  text.descriptor =
+      ".amdhsa_float_round_mode_32 2\n .amdhsa_float_round_mode_16_64 1\n .amdhsa_float_denorm_mode_32 0\n"
+      " .amdhsa_float_denorm_mode_16_64 3\n .amdhsa_dx10_clamp 0\n .amdhsa_ieee_mode 1";
   EXPECT_EQ(run(text, {.buffers = {filled(64)}}).out[0], 2u | 1u << 2 | 0u << 4 | 3u << 6 | 0u << 8 | 1u << 9);
 }
 
@@ -141,13 +142,16 @@ TEST(MachineLaunch, UninitialisedRegistersHoldPoisonThatFollowsTheSeed) {
 
 TEST(MachineLaunch, ImpossibleLaunchesAreRefusedWithTheReason) {
   const KernelText text{"  s_nop 0\n"};
-  EXPECT_NE(runError(text, {.workgroup = {1025, 1, 1}, .buffers = {filled(1)}}).message.find("at most 1024"), std::string::npos);
+  EXPECT_NE(runError(text, {.workgroup = {1025, 1, 1}, .buffers = {filled(1)}}).message.find("at most 1024"),
+            std::string::npos);
   EXPECT_NE(runError(text, {.dynamicLds = 65537, .buffers = {filled(1)}}).message.find("65536"), std::string::npos);
-  EXPECT_NE(runError(text, {.workgroup = {0, 1, 1}, .buffers = {filled(1)}}).message.find("positive"), std::string::npos);
+  EXPECT_NE(runError(text, {.workgroup = {0, 1, 1}, .buffers = {filled(1)}}).message.find("positive"),
+            std::string::npos);
   KernelText wide = text;
   wide.vgprs = 512;
   wide.accumOffset = 256;
-  EXPECT_NE(runError(wide, {.workgroup = {512, 1, 1}, .buffers = {filled(1)}}).message.find("do not fit"), std::string::npos);
+  EXPECT_NE(runError(wide, {.workgroup = {512, 1, 1}, .buffers = {filled(1)}}).message.find("do not fit"),
+            std::string::npos);
 }
 
 TEST(MachineLaunch, OtherTargetsAreRefusedByName) {

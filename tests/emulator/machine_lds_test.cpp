@@ -20,7 +20,9 @@ KernelText withLds(const std::string& body, unsigned bytes = 4096) {
   return text;
 }
 
-std::vector<std::uint32_t> outOf(const KernelText& text) { return run(text, {.buffers = {filled(64)}}).out; }
+std::vector<std::uint32_t> outOf(const KernelText& text) {
+  return run(text, {.buffers = {filled(64)}}).out;
+}
 
 TEST(MachineLds, Read2St64CountsInStridesOf64Elements) {
   // LDS[256 * (offset)] holds 100 + lane 0, i.e. only offset 0 was filled; fill offset 3 (768) with 500 + lane.

@@ -79,12 +79,12 @@ object::CodeObject build(const KernelText& text) {
   const std::filesystem::path folder = pattern;
   std::ofstream(folder / "k.s") << source(text);
   const std::string command =
-      fmt::format("clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu={0} {2} '{1}/k.s' -o '{1}/k.co' 2> '{1}/log'", text.cpu,
-                  folder.string(), text.linkOptions);
+      fmt::format("clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu={0} {2} '{1}/k.s' -o '{1}/k.co' 2> '{1}/log'",
+                  text.cpu, folder.string(), text.linkOptions);
   const bool built = std::system(command.c_str()) == 0;
   const std::string log = readText(folder / "log");
-  Result<object::CodeObject> object = built ? object::CodeObject::load((folder / "k.co").string())
-                                            : Result<object::CodeObject>(badInput("{}", log));
+  Result<object::CodeObject> object =
+      built ? object::CodeObject::load((folder / "k.co").string()) : Result<object::CodeObject>(badInput("{}", log));
   std::filesystem::remove_all(folder);
   if (!object)
     throw std::runtime_error(object.error().message);
@@ -145,7 +145,9 @@ Error runError(const KernelText& text, const Launch& launch, const RunOptions& o
   return result.error();
 }
 
-std::vector<std::uint32_t> filled(std::size_t count, std::uint32_t value) { return std::vector(count, value); }
+std::vector<std::uint32_t> filled(std::size_t count, std::uint32_t value) {
+  return std::vector(count, value);
+}
 
 std::vector<std::uint32_t> iota(std::size_t count, std::uint32_t start, std::uint32_t step) {
   std::vector<std::uint32_t> values(count);

@@ -10,10 +10,10 @@
 namespace asmevo::emulator::test {
 
 struct KernelText {
-  std::string body;                  ///< after the label k; s[0:1] is the kernarg pointer, s2 the workgroup id x
-  std::string descriptor = "";       ///< more .amdhsa_ directives, or ones that replace the defaults below
-  std::string data = "";             ///< in .rodata
-  std::string more = "";             ///< after everything else
+  std::string body;            ///< after the label k; s[0:1] is the kernarg pointer, s2 the workgroup id x
+  std::string descriptor = ""; ///< more .amdhsa_ directives, or ones that replace the defaults below
+  std::string data = "";       ///< in .rodata
+  std::string more = "";       ///< after everything else
   std::string userSgprs = ".amdhsa_user_sgpr_kernarg_segment_ptr 1";
   unsigned ldsBytes = 0;
   unsigned vgprs = 32;

@@ -124,8 +124,8 @@ TEST(MachineGlobal, FaultNamesEverything) {
 )"};
   const Error error = runError(text, {.workgroup = {128, 1, 1}, .grid = {256, 1, 1}, .buffers = {filled(64)}});
   EXPECT_EQ(error.kind, ErrorKind::fault);
-  for (const char* part : {"'global_load_dwordx2 v[6:7], v[4:5], off offset:16'", "kernel 'k'", "lane 5", "load of 8 bytes",
-                           "wave 0 of workgroup 1 (1,0,0)", "no buffer", "nearest is"})
+  for (const char* part : {"'global_load_dwordx2 v[6:7], v[4:5], off offset:16'", "kernel 'k'", "lane 5",
+                           "load of 8 bytes", "wave 0 of workgroup 1 (1,0,0)", "no buffer", "nearest is"})
     EXPECT_NE(error.message.find(part), std::string::npos) << part << " in " << error.message;
 }
 
@@ -254,8 +254,8 @@ TEST(MachineScalarMemory, LoadsStoresAndAtomics) {
 )"};
   const Outcome outcome = run(text, {.buffers = {filled(2), std::vector<std::uint32_t>{0, 1, 20, 3, 400, 5}}});
   EXPECT_EQ(outcome.out[1], 420u);
-  EXPECT_EQ(outcome.out[0], 0u);         // old value
-  EXPECT_EQ(outcome.buffer(1)[0], 3u);   // 0 wraps to the operand
+  EXPECT_EQ(outcome.out[0], 0u);       // old value
+  EXPECT_EQ(outcome.buffer(1)[0], 3u); // 0 wraps to the operand
 }
 
 TEST(MachineScalarMemory, FaultsOutsideTheArena) {

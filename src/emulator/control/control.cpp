@@ -12,8 +12,9 @@ namespace {
 void jump(Wave& wave, const Op* op) {
   const Op* target = wave.code->opAt(wave.jumpTarget, wave.stream);
   if (!target)
-    return wave.fail(op, ErrorKind::fault, fmt::format("jumps to {:#x}, which is outside the code",
-                                                       wave.code->objectAddress(wave.jumpTarget)));
+    return wave.fail(
+        op, ErrorKind::fault,
+        fmt::format("jumps to {:#x}, which is outside the code", wave.code->objectAddress(wave.jumpTarget)));
   wave.account(op);
   if (wave.budget <= 0) [[unlikely]] {
     wave.stop = Stop::budget;
@@ -81,7 +82,9 @@ void call(Wave& wave, const Op* op) {
   [[clang::musttail]] return branch<Condition::always>(wave, op);
 }
 
-void ignored(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+void ignored(Wave& wave, const Op* op) {
+  ASMEVO_NEXT(wave, op);
+}
 
 /// Waves in lock step change places at waits, so that none runs far ahead in branch-free code.
 void waitCount(Wave& wave, const Op* op) {
@@ -90,9 +93,15 @@ void waitCount(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
 }
 
-void sleepOp(Wave& wave, const Op* op) { wave.stopAfter(op, Stop::sleep, op + 1); }
-void barrier(Wave& wave, const Op* op) { wave.stopAfter(op, Stop::barrier, op + 1); }
-void endProgram(Wave& wave, const Op* op) { wave.stopAfter(op, Stop::ended, op); }
+void sleepOp(Wave& wave, const Op* op) {
+  wave.stopAfter(op, Stop::sleep, op + 1);
+}
+void barrier(Wave& wave, const Op* op) {
+  wave.stopAfter(op, Stop::barrier, op + 1);
+}
+void endProgram(Wave& wave, const Op* op) {
+  wave.stopAfter(op, Stop::ended, op);
+}
 
 /// VSKIP = S0[S1[4:0]] (CDNA3 ISA, S_SETVSKIP): from the next instruction on, vector instructions are not issued.
 void setVskip(Wave& wave, const Op* op) {

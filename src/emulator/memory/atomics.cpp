@@ -28,26 +28,54 @@ template <class T> U64 bitsOf(T value) {
     return std::bit_cast<U32>(value);
 }
 
-template <class T> U64 add(U64 old, U64 data, U64, U32) { return static_cast<T>(old + data); }
-template <class T> U64 sub(U64 old, U64 data, U64, U32) { return static_cast<T>(old - data); }
-template <class T> U64 reverseSub(U64 old, U64 data, U64, U32) { return static_cast<T>(data - old); }
-template <class T> U64 minimum(U64 old, U64 data, U64, U32) { return bitsOf(std::min(as<T>(old), as<T>(data))); }
-template <class T> U64 maximum(U64 old, U64 data, U64, U32) { return bitsOf(std::max(as<T>(old), as<T>(data))); }
-U64 bitAnd(U64 old, U64 data, U64, U32) { return old & data; }
-U64 bitOr(U64 old, U64 data, U64, U32) { return old | data; }
-U64 bitXor(U64 old, U64 data, U64, U32) { return old ^ data; }
-U64 swap(U64, U64 data, U64, U32) { return data; }
+template <class T> U64 add(U64 old, U64 data, U64, U32) {
+  return static_cast<T>(old + data);
+}
+template <class T> U64 sub(U64 old, U64 data, U64, U32) {
+  return static_cast<T>(old - data);
+}
+template <class T> U64 reverseSub(U64 old, U64 data, U64, U32) {
+  return static_cast<T>(data - old);
+}
+template <class T> U64 minimum(U64 old, U64 data, U64, U32) {
+  return bitsOf(std::min(as<T>(old), as<T>(data)));
+}
+template <class T> U64 maximum(U64 old, U64 data, U64, U32) {
+  return bitsOf(std::max(as<T>(old), as<T>(data)));
+}
+U64 bitAnd(U64 old, U64 data, U64, U32) {
+  return old & data;
+}
+U64 bitOr(U64 old, U64 data, U64, U32) {
+  return old | data;
+}
+U64 bitXor(U64 old, U64 data, U64, U32) {
+  return old ^ data;
+}
+U64 swap(U64, U64 data, U64, U32) {
+  return data;
+}
 /// Wraps to 0 above `data`.
-U64 increment(U64 old, U64 data, U64, U32) { return old >= data ? 0 : old + 1; }
+U64 increment(U64 old, U64 data, U64, U32) {
+  return old >= data ? 0 : old + 1;
+}
 /// Wraps to `data` at 0 or above `data`.
-U64 decrement(U64 old, U64 data, U64, U32) { return old == 0 || old > data ? data : old - 1; }
-U64 compareSwap(U64 old, U64 data, U64 compare, U32) { return old == compare ? data : old; }
+U64 decrement(U64 old, U64 data, U64, U32) {
+  return old == 0 || old > data ? data : old - 1;
+}
+U64 compareSwap(U64 old, U64 data, U64 compare, U32) {
+  return old == compare ? data : old;
+}
 template <class T> U64 compareSwapFloat(U64 old, U64 data, U64 compare, U32) {
   return as<T>(old) == as<T>(compare) ? data : old;
 }
 /// (old & ~mask) | data; the mask comes first.
-U64 maskOr(U64 old, U64 mask, U64 data, U32) { return (old & ~mask) | data; }
-U64 wrap(U64 old, U64 data, U64 compare, U32) { return static_cast<U32>(old >= data ? old - data : old + compare); }
+U64 maskOr(U64 old, U64 mask, U64 data, U32) {
+  return (old & ~mask) | data;
+}
+U64 wrap(U64 old, U64 data, U64 compare, U32) {
+  return static_cast<U32>(old >= data ? old - data : old + compare);
+}
 /// ds_condxchg32_rtn_b64: each half whose bit 31 is set in the data replaces the low 31 bits of memory.
 U64 conditionalExchange(U64 old, U64 data, U64, U32) {
   U64 result = old;
@@ -59,10 +87,14 @@ U64 conditionalExchange(U64 old, U64 data, U64, U32) {
 
 constexpr U32 denormals32Kept = 3u << 4; ///< MODE[5:4]: FP_DENORM single
 
-float flushed(float value, bool flush) { return flush && std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.f, value) : value; }
+float flushed(float value, bool flush) {
+  return flush && std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.f, value) : value;
+}
 
 /// Device memory keeps denormals on gfx942 (LLVM: FeatureMemoryAtomicFAddF32DenormalSupport).
-template <class T> U64 addFloat(U64 old, U64 data, U64, U32) { return bitsOf(as<T>(old) + as<T>(data)); }
+template <class T> U64 addFloat(U64 old, U64 data, U64, U32) {
+  return bitsOf(as<T>(old) + as<T>(data));
+}
 /// LDS follows MODE.
 U64 addFloatByMode(U64 old, U64 data, U64, U32 mode) {
   const bool flush = (mode & denormals32Kept) == 0;
@@ -86,9 +118,15 @@ template <class T> U64 maxFloat(U64 old, U64 data, U64, U32) {
   return b > a || (a == b && !std::signbit(b)) ? data : old;
 }
 
-float fromHalf(U32 bits) { return _cvtsh_ss(static_cast<unsigned short>(bits)); }
-U32 toHalf(float value) { return static_cast<unsigned short>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT)); }
-float fromBrain(U32 bits) { return std::bit_cast<float>(bits << 16); }
+float fromHalf(U32 bits) {
+  return _cvtsh_ss(static_cast<unsigned short>(bits));
+}
+U32 toHalf(float value) {
+  return static_cast<unsigned short>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
+}
+float fromBrain(U32 bits) {
+  return std::bit_cast<float>(bits << 16);
+}
 U32 toBrain(float value) {
   const U32 bits = std::bit_cast<U32>(value);
   if (std::isnan(value))
@@ -119,8 +157,7 @@ template <class T> U64 load(const std::uint8_t* host) {
   return value;
 }
 
-template <class T>
-U64 apply(const AtomicForm& form, std::uint8_t* host, U64 data, U64 compare, U32 mode, bool shared) {
+template <class T> U64 apply(const AtomicForm& form, std::uint8_t* host, U64 data, U64 compare, U32 mode, bool shared) {
   if (!shared) {
     const U64 old = load<T>(host);
     const T value = static_cast<T>(form.body(old, data, compare, mode));

@@ -6,14 +6,14 @@
 
 namespace asmevo::emulator {
 
-/// New value from the old one. `compare` is used by compare-and-swap forms only (and as the second operand of ds_mskor);
-/// `mode` is the MODE register. Values of 4-byte elements are in the low half.
+/// New value from the old one. `compare` is used by compare-and-swap forms only (and as the second operand of
+/// ds_mskor); `mode` is the MODE register. Values of 4-byte elements are in the low half.
 using AtomicBody = std::uint64_t (*)(std::uint64_t old, std::uint64_t data, std::uint64_t compare, std::uint32_t mode);
 
 struct AtomicForm {
   AtomicBody body = nullptr;
-  unsigned bytes = 4;          ///< of the element
-  unsigned dataOperands = 1;   ///< 2: data and compare
+  unsigned bytes = 4;        ///< of the element
+  unsigned dataOperands = 1; ///< 2: data and compare
   bool floating = false;
 };
 

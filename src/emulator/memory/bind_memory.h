@@ -11,7 +11,7 @@ Status bindLds(const isa::Instruction& inst, const BindContext& context, Op& op)
 
 /// Walks an instruction's operands in printed order with checks.
 class OperandReader {
-public:
+ public:
   OperandReader(const isa::Instruction& inst, const BindContext& context) : inst(inst), context(context) {}
 
   /// The destination, if the next operand is one.
@@ -25,7 +25,7 @@ public:
   bool done() const { return next >= inst.operands.size(); }
   const isa::Operand* peek() const { return done() ? nullptr : &inst.operands[next]; }
 
-private:
+ private:
   Status missing(const char* what) const;
   const isa::Instruction& inst;
   const BindContext& context;
@@ -33,6 +33,8 @@ private:
 };
 
 /// True for an off operand or a missing one.
-inline bool isNone(const Src& src) { return src.kind == SrcKind::none; }
+inline bool isNone(const Src& src) {
+  return src.kind == SrcKind::none;
+}
 
 } // namespace asmevo::emulator

@@ -1,5 +1,5 @@
-/// Data parts of vector memory ops: they move lanes between registers and host addresses already resolved. Each is a type
-/// with `shape(op)` and `run(wave, op, access)`. Private to the emulator.
+/// Data parts of vector memory ops: they move lanes between registers and host addresses already resolved. Each is a
+/// type with `shape(op)` and `run(wave, op, access)`. Private to the emulator.
 #pragma once
 
 #include "emulator/memory/atomics.h"

@@ -17,8 +17,8 @@ struct LaneAccess {
   alignas(64) std::uint64_t at[64]; ///< host address, for lanes of `exec` with a valid dword
   std::uint64_t exec = 0;
   std::array<std::uint64_t, 4> valid{}; ///< per dword of the access: lanes of `exec` that are in range; others read 0
-  bool allValid = true;    ///< valid[i] == exec for every dword
-  bool contiguous = false; ///< all 64 lanes valid and at[i] == at[0] + i * bytes per lane
+  bool allValid = true;                 ///< valid[i] == exec for every dword
+  bool contiguous = false;              ///< all 64 lanes valid and at[i] == at[0] + i * bytes per lane
 };
 
 /// Calls f(lane) for every set bit, ascending.
@@ -32,13 +32,17 @@ template <class F> void forLanes(std::uint64_t mask, F&& f) {
     f(static_cast<unsigned>(std::countr_zero(mask)));
 }
 
-inline std::uint8_t* hostPointer(std::uint64_t address) { return reinterpret_cast<std::uint8_t*>(address); }
+inline std::uint8_t* hostPointer(std::uint64_t address) {
+  return reinterpret_cast<std::uint8_t*>(address);
+}
 template <class T> T readHost(std::uint64_t address) {
   T value;
   std::memcpy(&value, hostPointer(address), sizeof value);
   return value;
 }
-template <class T> void writeHost(std::uint64_t address, T value) { std::memcpy(hostPointer(address), &value, sizeof value); }
+template <class T> void writeHost(std::uint64_t address, T value) {
+  std::memcpy(hostPointer(address), &value, sizeof value);
+}
 
 /// Size and direction of an access, for range checks and messages.
 struct AccessShape {
@@ -52,7 +56,7 @@ using Resolver = bool (*)(Wave&, const Op*, const AccessShape&, LaneAccess&);
 
 /// Operands of vector memory ops. src[0]: address VGPRs (kind none: off), src[1]: data VGPRs, src[2]: SGPR base or
 /// resource descriptor, src[3]: buffer soffset. aux: instruction offset, sign-extended.
-bool resolveGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);       ///< 64-bit VGPR address
+bool resolveGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access); ///< 64-bit VGPR address
 bool resolveGlobalScalar(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access); ///< SGPR base + VGPR
 bool resolveFlat(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
 bool resolveScratch(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);

@@ -214,7 +214,9 @@ void swizzle(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
 }
 
-void nothing(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+void nothing(Wave& wave, const Op* op) {
+  ASMEVO_NEXT(wave, op);
+}
 
 template <class D> constexpr Handler inLds = memoryOp<resolveLds, D>;
 
@@ -227,7 +229,7 @@ struct LdsForm {
   unsigned dataDwords = 0; ///< of a source behind the address
   unsigned dataOperands = 0;
   Address address = Address::vgpr;
-  unsigned pairUnit = 0;   ///< two-element forms: bytes that offset0 and offset1 count in
+  unsigned pairUnit = 0; ///< two-element forms: bytes that offset0 and offset1 count in
 };
 
 const std::unordered_map<std::string_view, LdsForm>& ldsForms() {

@@ -59,8 +59,8 @@ bool privateInRange(const Wave& wave, const AccessShape& shape, std::uint32_t of
 
 void failPrivate(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint32_t offset) {
   wave.fail(op, ErrorKind::fault,
-            fmt::format("lane {}: {} of {} bytes at scratch offset {:#x}, but a work-item has {} bytes", lane, verb(shape),
-                        shape.bytes, offset, wave.scratchPerLane));
+            fmt::format("lane {}: {} of {} bytes at scratch offset {:#x}, but a work-item has {} bytes", lane,
+                        verb(shape), shape.bytes, offset, wave.scratchPerLane));
 }
 
 } // namespace
@@ -184,6 +184,8 @@ struct BufferResource {
 /// num_records - soffset; each dword of a wide access is checked by itself, atomics as a whole.
 bool resolveBuffer(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access) {
   access.exec = wave.exec();
+  if (access.exec == 0)
+    return true;
   const BufferResource resource(wave, op->src[2].reg);
   if (resource.swizzle || resource.addThreadId || resource.type != 0) {
     wave.fail(op, ErrorKind::refused,
@@ -207,8 +209,8 @@ bool resolveBuffer(Wave& wave, const Op* op, const AccessShape& shape, LaneAcces
   std::uint64_t outside = 0;
   for (unsigned lane = 0; lane < 64; ++lane) {
     access.at[lane] = base + relative[lane];
-    outside |= static_cast<std::uint64_t>(structured ? index[lane] >= resource.records
-                                                     : relative[lane] + shape.bytes > limit);
+    outside |=
+        static_cast<std::uint64_t>(structured ? index[lane] >= resource.records : relative[lane] + shape.bytes > limit);
   }
   if (outside == 0) [[likely]]
     return admitGlobal(wave, op, shape, access);

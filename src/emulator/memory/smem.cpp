@@ -23,7 +23,10 @@ std::uint64_t addressOf(const Wave& wave, const Op* op) {
 
 bool failed(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t address) {
   wave.fail(op, ErrorKind::fault,
-            fmt::format("scalar {} of {} bytes at {:#x} ({})", shape.atomic ? "atomic" : shape.store ? "store" : "load",
+            fmt::format("scalar {} of {} bytes at {:#x} ({})",
+                        shape.atomic  ? "atomic"
+                        : shape.store ? "store"
+                                      : "load",
                         shape.bytes, address, wave.memory->describe(address)));
   return false;
 }
@@ -126,8 +129,8 @@ template <bool Buffer> void atomicScalar(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
 }
 
-/// Counters that advance with the wave's own instructions, so that runs repeat. The real-time one ticks at 100 MHz beside
-/// a 2.1 GHz clock at 4 cycles an instruction.
+/// Counters that advance with the wave's own instructions, so that runs repeat. The real-time one ticks at 100 MHz
+/// beside a 2.1 GHz clock at 4 cycles an instruction.
 constexpr std::uint64_t cyclesPerInstruction = 4, cyclesPerTick = 21, clockStart = 1'000'000;
 
 template <std::uint64_t Divider> void readClock(Wave& wave, const Op* op) {
@@ -136,7 +139,9 @@ template <std::uint64_t Divider> void readClock(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
 }
 
-void nothing(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+void nothing(Wave& wave, const Op* op) {
+  ASMEVO_NEXT(wave, op);
+}
 
 /// "sbase, offset": an SGPR, an immediate, or an SGPR and offset:imm.
 Status bindAddress(const isa::Instruction& inst, OperandReader& reader, unsigned baseDwords, Op& op) {

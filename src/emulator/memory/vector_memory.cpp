@@ -23,8 +23,12 @@ template <class D> constexpr std::array<Handler, addressModes> everyMode() {
           memoryOp<resolveScratch, D>, memoryOp<resolveBuffer, D>};
 }
 
-template <class D> DataForm load() { return {everyMode<D>(), 0, false}; }
-template <class D> DataForm store(unsigned dwords) { return {everyMode<D>(), dwords, true}; }
+template <class D> DataForm load() {
+  return {everyMode<D>(), 0, false};
+}
+template <class D> DataForm store(unsigned dwords) {
+  return {everyMode<D>(), dwords, true};
+}
 
 /// By the name behind "buffer_", "flat_", "global_" or "scratch_".
 const std::unordered_map<std::string_view, DataForm>& dataForms() {
@@ -92,15 +96,17 @@ template <class T> constexpr std::array<Handler, addressModes> everyLdsMode() {
 
 const std::array<Handler, addressModes>* ldsLoadForm(std::string_view type) {
   static const std::unordered_map<std::string_view, std::array<Handler, addressModes>> table = {
-      {"dword", everyLdsMode<std::uint32_t>()},   {"ubyte", everyLdsMode<std::uint8_t>()},
-      {"sbyte", everyLdsMode<std::int8_t>()},     {"ushort", everyLdsMode<std::uint16_t>()},
+      {"dword", everyLdsMode<std::uint32_t>()}, {"ubyte", everyLdsMode<std::uint8_t>()},
+      {"sbyte", everyLdsMode<std::int8_t>()},   {"ushort", everyLdsMode<std::uint16_t>()},
       {"sshort", everyLdsMode<std::int16_t>()},
   };
   const auto found = table.find(type);
   return found == table.end() ? nullptr : &found->second;
 }
 
-void nothing(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+void nothing(Wave& wave, const Op* op) {
+  ASMEVO_NEXT(wave, op);
+}
 
 std::string_view afterPrefix(std::string_view name) {
   const std::size_t at = name.find('_');
@@ -143,7 +149,8 @@ Status bindBufferOperands(const isa::Instruction& inst, OperandReader& reader, O
   if (isNone(op.src[2]))
     return refused("{}: no resource descriptor", inst.base);
   ASMEVO_CHECK(reader.takeScalarValue(op.src[3]));
-  op.src[3].dwords = static_cast<std::uint8_t>((inst.mods.offen ? bufferOffen : 0) | (inst.mods.idxen ? bufferIdxen : 0));
+  op.src[3].dwords =
+      static_cast<std::uint8_t>((inst.mods.offen ? bufferOffen : 0) | (inst.mods.idxen ? bufferIdxen : 0));
   op.aux = static_cast<std::uint64_t>(inst.mods.offset);
   return {};
 }
