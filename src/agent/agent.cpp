@@ -11,11 +11,16 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* systemPrompt =
-    "You optimize one AMD GPU kernel, given as machine code recovered from a compiled code object (gfx942, wave64). Use the "
-    "tools: list_windows to see where the modelled time goes, read_window and profile to study a window, propose_edit to try a "
-    "replacement. An edit must compute exactly the same (all buffers bit-equal, memory order kept, every register read after a "
-    "load covered by an s_waitcnt, wait states kept). The tool tells you whether it verified and was faster; only then is it "
-    "kept. Work on the hottest windows first. Typical gains: issue loads earlier, weaken waits to the exact count, fill MFMA "
+    "You optimize one AMD GPU kernel, given as machine code recovered from a compiled code object (gfx942, wave64). "
+    "Use the "
+    "tools: list_windows to see where the modelled time goes, read_window and profile to study a window, propose_edit "
+    "to try a "
+    "replacement. An edit must compute exactly the same (all buffers bit-equal, memory order kept, every register read "
+    "after a "
+    "load covered by an s_waitcnt, wait states kept). The tool tells you whether it verified and was faster; only then "
+    "is it "
+    "kept. Work on the hottest windows first. Typical gains: issue loads earlier, weaken waits to the exact count, "
+    "fill MFMA "
     "shadows, remove redundant work. When you have nothing left to try, answer without a tool call.";
 
 std::string textOf(const json& message) {
@@ -38,7 +43,8 @@ Result<Outcome> run(const object::CodeObject& k0, const object::CodeObject& star
   while (outcome.turns < options.maxTurns && std::chrono::steady_clock::now() < deadline) {
     ++outcome.turns;
     if (options.progress)
-      options.progress(fmt::format("agent turn {}: {} proposals, {} kept", outcome.turns, session.proposals, session.accepted));
+      options.progress(
+          fmt::format("agent turn {}: {} proposals, {} kept", outcome.turns, session.proposals, session.accepted));
     ASMEVO_TRY(json message, complete(options.endpoint, messages, Session::toolTable()));
     messages.push_back(message);
     const auto calls = message.find("tool_calls");

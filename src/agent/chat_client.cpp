@@ -54,14 +54,15 @@ Result<nlohmann::json> complete(const Endpoint& endpoint, const nlohmann::json& 
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, collect);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &answer);
   if (const CURLcode code = curl_easy_perform(curl.get()); code != CURLE_OK)
-    return internalError("{}: {}", url, code == CURLE_WRITE_ERROR ? "the answer is longer than 8 MiB" : curl_easy_strerror(code));
+    return internalError("{}: {}", url,
+                         code == CURLE_WRITE_ERROR ? "the answer is longer than 8 MiB" : curl_easy_strerror(code));
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
   if (status != 200)
     return internalError("{}: HTTP status {}: {}", url, status, answer.substr(0, 300));
   const auto parsed = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object() || !parsed.contains("choices") || !parsed["choices"].is_array() || parsed["choices"].empty() ||
-      !parsed["choices"][0].is_object() || !parsed["choices"][0].contains("message") ||
+  if (!parsed.is_object() || !parsed.contains("choices") || !parsed["choices"].is_array() ||
+      parsed["choices"].empty() || !parsed["choices"][0].is_object() || !parsed["choices"][0].contains("message") ||
       !parsed["choices"][0]["message"].is_object())
     return internalError("{}: the answer is not a chat completion: {}", url, answer.substr(0, 300));
   return parsed["choices"][0]["message"];

@@ -10,7 +10,9 @@ using nlohmann::json;
 
 namespace {
 
-json problem(const std::string& message) { return {{"error", message}}; }
+json problem(const std::string& message) {
+  return {{"error", message}};
+}
 
 std::optional<program::BlockId> blockArgument(const json& arguments, const char* key) {
   const auto at = arguments.find(key);
@@ -24,7 +26,8 @@ json tool(const char* name, const char* description, json properties, json requi
           {"function",
            {{"name", name},
             {"description", description},
-            {"parameters", {{"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}}}}}};
+            {"parameters",
+             {{"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}}}}}};
 }
 
 } // namespace
@@ -32,14 +35,16 @@ json tool(const char* name, const char* description, json properties, json requi
 json Session::toolTable() {
   const json block = {{"type", "integer"}, {"description", "block number, as in label L<number>"}};
   return json::array({
-      tool("list_windows", "Basic blocks ranked by modelled cost: block, share, cycles, top stall reason.", json::object(),
-           json::array()),
+      tool("list_windows", "Basic blocks ranked by modelled cost: block, share, cycles, top stall reason.",
+           json::object(), json::array()),
       tool("read_window", "Assembly of blocks first to last.", {{"first", block}, {"last", block}}, {"first", "last"}),
       tool("profile", "Issue counts and stall cycles by reason of each instruction of a block (modelled).",
            {{"block", block}}, {"block"}),
       tool("propose_edit",
-           "Replaces blocks first to last by assembly text in the form of read_window (labels L<number>, one instruction a "
-           "line, no directives or comments). The edit is rebuilt, verified against the original object and timed; it is kept "
+           "Replaces blocks first to last by assembly text in the form of read_window (labels L<number>, one "
+           "instruction a "
+           "line, no directives or comments). The edit is rebuilt, verified against the original object and timed; it "
+           "is kept "
            "only if it verifies and is faster.",
            {{"first", block},
             {"last", block},
@@ -112,7 +117,8 @@ json Session::listWindows() const {
 json Session::readWindow(const json& arguments) const {
   const auto first = blockArgument(arguments, "first"), last = blockArgument(arguments, "last");
   if (!first || !last || *first > *last || *last >= program.blocks.size() || *last - *first >= 64)
-    return problem(fmt::format("first and last are block numbers from 0 to {}, at most 64 blocks", program.blocks.size() - 1));
+    return problem(
+        fmt::format("first and last are block numbers from 0 to {}, at most 64 blocks", program.blocks.size() - 1));
   return {{"text", printWindow(program, *first, *last)}};
 }
 
@@ -205,7 +211,8 @@ json Session::call(const std::string& name, const std::string& argumentText) {
     return profile(arguments);
   if (name == "propose_edit")
     return proposeEdit(arguments);
-  return problem(fmt::format("no tool '{}'; there are list_windows, read_window, profile and propose_edit", name.substr(0, 60)));
+  return problem(
+      fmt::format("no tool '{}'; there are list_windows, read_window, profile and propose_edit", name.substr(0, 60)));
 }
 
 } // namespace asmevo::agent

@@ -12,7 +12,7 @@ namespace asmevo::agent {
 
 /// The agent's session: the best object so far and what is known about it.
 class Session {
-public:
+ public:
   Session(const object::CodeObject& original, const dispatch::Dispatch& launches, device::Device& dev,
           const optimize::Options& opts)
       : k0(original), dispatch(launches), device(dev), options(opts) {}
@@ -28,7 +28,7 @@ public:
   optimize::Outcome outcome;
   unsigned proposals = 0, accepted = 0;
 
-private:
+ private:
   nlohmann::json listWindows() const;
   nlohmann::json readWindow(const nlohmann::json& arguments) const;
   nlohmann::json profile(const nlohmann::json& arguments) const;

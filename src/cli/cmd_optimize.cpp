@@ -12,7 +12,8 @@ namespace asmevo::cli {
 namespace {
 
 struct OptimizeArguments {
-  std::string k0, dispatch, output, chip = "mi300x", budget = "60s", agent, model, baseUrl, keyVariable = "OPENAI_API_KEY";
+  std::string k0, dispatch, output, chip = "mi300x", budget = "60s", agent, model, baseUrl,
+                                    keyVariable = "OPENAI_API_KEY";
   std::vector<std::string> disabled;
   unsigned seeds = 2, maxTurns = 60;
   bool inPlace = false, json = false, listMoves = false;
@@ -42,10 +43,12 @@ void printTable(const OptimizeArguments& arguments, const device::Device& device
     fmt::print("nothing faster found within {}: nothing written\n", arguments.budget);
     return;
   }
-  fmt::print("accepted edits\n  {:<17} {:<19} {:>12} {:>12}  {:<9} {}\n", "move", "window", "before", "after", "verdict", "reason");
+  fmt::print("accepted edits\n  {:<17} {:<19} {:>12} {:>12}  {:<9} {}\n", "move", "window", "before", "after",
+             "verdict", "reason");
   for (const auto& edit : outcome.edits)
-    fmt::print("  {:<17} {:<19} {:>12.0f} {:>12.0f}  {:<9} {}\n", edit.move, fmt::format("{:#x}..{:#x}", edit.begin, edit.end),
-               edit.cyclesBefore, edit.cyclesAfter, verify::levelName(edit.level), edit.reason);
+    fmt::print("  {:<17} {:<19} {:>12.0f} {:>12.0f}  {:<9} {}\n", edit.move,
+               fmt::format("{:#x}..{:#x}", edit.begin, edit.end), edit.cyclesBefore, edit.cyclesAfter,
+               verify::levelName(edit.level), edit.reason);
   fmt::print("result    {:.0f} cycles, {:.3f}x, verdict {}\n", outcome.finalCycles,
              outcome.baselineCycles / outcome.finalCycles, verify::levelName(outcome.verdict.level));
 }
@@ -66,8 +69,9 @@ nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Dev
           {"edits", std::move(edits)}};
 }
 
-Status writeOutputs(const OptimizeArguments& arguments, const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
-                    const device::Device& device, const optimize::Outcome& outcome, const verify::Options& options) {
+Status writeOutputs(const OptimizeArguments& arguments, const object::CodeObject& k0,
+                    const dispatch::Dispatch& dispatch, const device::Device& device, const optimize::Outcome& outcome,
+                    const verify::Options& options) {
   auto k1 = object::CodeObject::parse(outcome.k1, arguments.output);
   if (!k1)
     return std::move(k1).error();
@@ -86,8 +90,9 @@ Status writeOutputs(const OptimizeArguments& arguments, const object::CodeObject
 }
 
 Result<optimize::Outcome> withAgent(const OptimizeArguments& arguments, const object::CodeObject& k0,
-                                    const dispatch::Dispatch& dispatch, device::Device& device, optimize::Outcome builtIn,
-                                    const optimize::Options& gate, double seconds, Progress& progress) {
+                                    const dispatch::Dispatch& dispatch, device::Device& device,
+                                    optimize::Outcome builtIn, const optimize::Options& gate, double seconds,
+                                    Progress& progress) {
   agent::Options options;
   options.endpoint.baseUrl = arguments.baseUrl;
   options.endpoint.model = arguments.model;
@@ -97,8 +102,9 @@ Result<optimize::Outcome> withAgent(const OptimizeArguments& arguments, const ob
   options.budgetSeconds = seconds;
   options.gate = gate;
   options.progress = [&](const std::string& line) { progress.show(line); };
-  ASMEVO_TRY(const auto start, object::CodeObject::parse(
-                                   builtIn.improved ? builtIn.k1 : Bytes(k0.bytes().begin(), k0.bytes().end()), k0.name()));
+  ASMEVO_TRY(const auto start,
+             object::CodeObject::parse(builtIn.improved ? builtIn.k1 : Bytes(k0.bytes().begin(), k0.bytes().end()),
+                                       k0.name()));
   ASMEVO_TRY(auto outcome, agent::run(k0, start, dispatch, device, options));
   fmt::print(stderr, "agent     {} turns, {} proposals, {} kept\n", outcome.turns, outcome.proposals, outcome.accepted);
   builtIn.candidatesTried += outcome.result.candidatesTried;
@@ -178,11 +184,14 @@ void addOptimize(CLI::App& app, int& exit) {
   command->add_option("--disable", arguments->disabled, "moves not to use (--list-moves)");
   command->add_flag("--list-moves", arguments->listMoves, "list the moves and exit");
   command->add_flag("--in-place", arguments->inPlace, "conservative: patch blocks in place, nothing else moves");
-  command->add_option("--seeds", arguments->seeds, "wave interleavings each case is verified under")->capture_default_str()->check(CLI::Range(1, 64));
+  command->add_option("--seeds", arguments->seeds, "wave interleavings each case is verified under")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
   command->add_option("--agent", arguments->agent, "language-model loop after the built-in search: openai");
   command->add_option("--model", arguments->model, "model name of the endpoint");
   command->add_option("--base-url", arguments->baseUrl, "OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1");
-  command->add_option("--api-key-env", arguments->keyVariable, "environment variable with the key")->capture_default_str();
+  command->add_option("--api-key-env", arguments->keyVariable, "environment variable with the key")
+      ->capture_default_str();
   command->add_option("--max-turns", arguments->maxTurns, "requests to the model")->capture_default_str();
   command->add_flag("--json", arguments->json, "machine-readable report");
   command->callback([arguments, &exit] {

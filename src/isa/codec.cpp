@@ -27,6 +27,7 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -293,6 +294,22 @@ bool asksForImpossibleLiteral(std::span<const std::uint8_t> bytes, bool isGfx9) 
          ((second >> 9) & 0x1ff) == literal || ((second >> 18) & 0x1ff) == literal;
 }
 
+/// VOP1, VOP2 and VOPC with SDWA whose scalar sources ask for a literal, or with selections that do not exist: the
+/// first crash LLVM 22.1's disassembler, the second its printer (CDNA3 ISA, "SDWA").
+bool isImpossibleSdwa(std::span<const std::uint8_t> bytes) {
+  constexpr std::uint32_t literal = 255, sdwa = 249;
+  const std::uint32_t first = loadDword(bytes);
+  if (bytes.size() < 8 || first >> 31 != 0 || (first & 0x1ff) != sdwa)
+    return false;
+  const std::uint32_t second = loadDword(bytes.subspan(4));
+  const bool isVopc = first >> 25 == 0x3e, isVop1 = first >> 25 == 0x3f;
+  const bool literal0 = ((second >> 23) & 1) != 0 && (second & 0xff) == literal;
+  const bool literal1 = !isVop1 && second >> 31 != 0 && ((first >> 9) & 0xff) == literal;
+  const bool badDest = !isVopc && (((second >> 8) & 7) == 7 || ((second >> 11) & 3) == 3);
+  const bool badSource = ((second >> 16) & 7) == 7 || (!isVop1 && ((second >> 24) & 7) == 7);
+  return literal0 || literal1 || badDest || badSource;
+}
+
 /// What every instruction of an LLVM opcode has in common.
 struct OpcodeInfo {
   bool known = false;
@@ -387,11 +404,16 @@ void Codec::Impl::addTuple(llvm::MCRegister reg) {
 }
 
 bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const {
-  if (asksForImpossibleLiteral(bytes, isGfx9))
+  if (asksForImpossibleLiteral(bytes, isGfx9) || isImpossibleSdwa(bytes))
     return false;
-  const llvm::ArrayRef<std::uint8_t> array(bytes.data(), bytes.size());
+  // With less than a literal's bytes left LLVM crashes too, so it always gets the longest instruction's size to look
+  // at.
+  std::array<std::uint8_t, std::tuple_size_v<decltype(Instruction::encoding)>> window{};
+  const std::size_t available = std::min(bytes.size(), window.size());
+  std::copy_n(bytes.begin(), available, window.begin());
+  const llvm::ArrayRef<std::uint8_t> array(window.data(), window.size());
   return disassembler->getInstruction(mc, size, array, 0, llvm::nulls()) == llvm::MCDisassembler::Success &&
-         size >= 4 && size <= bytes.size() && size <= Instruction().encoding.size() && size % 4 == 0;
+         size >= 4 && size <= available && size % 4 == 0;
 }
 
 const OpcodeInfo& Codec::Impl::opcodeInfo(const llvm::MCInst& mc) {

@@ -18,18 +18,24 @@ using program::Instr;
 
 namespace {
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
-constexpr std::size_t index(Counter c) { return static_cast<std::size_t>(c); }
+constexpr std::size_t index(Counter c) {
+  return static_cast<std::size_t>(c);
+}
 
-std::array<bool, counterCount> countersOf(const Instruction& inst) { return program::countingOf(inst).counts; }
+std::array<bool, counterCount> countersOf(const Instruction& inst) {
+  return program::countingOf(inst).counts;
+}
 
 bool isHardFence(const Instruction& inst) {
   return inst.cls == InstClass::unknown || inst.cls == InstClass::jump || inst.cls == InstClass::endpgm ||
          inst.isBranch() || (inst.cls == InstClass::message) || startsWith(inst.base, "s_set_gpr_idx") ||
-         startsWith(inst.base, "s_setvskip") || startsWith(inst.base, "s_movrel") || startsWith(inst.base, "s_setreg") ||
-         startsWith(inst.base, "s_getpc") || startsWith(inst.base, "s_getreg") || startsWith(inst.base, "s_memtime") ||
-         startsWith(inst.base, "s_memrealtime");
+         startsWith(inst.base, "s_setvskip") || startsWith(inst.base, "s_movrel") ||
+         startsWith(inst.base, "s_setreg") || startsWith(inst.base, "s_getpc") || startsWith(inst.base, "s_getreg") ||
+         startsWith(inst.base, "s_memtime") || startsWith(inst.base, "s_memrealtime");
 }
 
 /// Counts in lgkmcnt without order: only a wait for zero says anything.
@@ -38,7 +44,9 @@ bool returnsOutOfOrder(const Instruction& inst) {
   return counting.counts[index(Counter::lgkm)] && !counting.inOrder[index(Counter::lgkm)];
 }
 
-bool isLoad(const Instruction& inst) { return inst.mayLoad; }
+bool isLoad(const Instruction& inst) {
+  return inst.mayLoad;
+}
 
 std::uint32_t resultLatency(const Instruction& inst, const SlotLatencies& lat) {
   switch (inst.cls) {
@@ -64,7 +72,7 @@ std::uint32_t resultLatency(const Instruction& inst, const SlotLatencies& lat) {
 }
 
 class GraphBuilder {
-public:
+ public:
   GraphBuilder(const program::Block& source, const InFlight& entry, unsigned accum, const SlotLatencies& lat)
       : block(source), atEntry(entry), accumOffset(accum), latencies(lat) {}
 
@@ -78,7 +86,7 @@ public:
     return std::move(graph);
   }
 
-private:
+ private:
   void makeNodes() {
     std::array<std::int64_t, counterCount> issued{};
     const bool scalarInFlight = anyScalarInFlight();
@@ -230,7 +238,8 @@ private:
           continue;
         if (node.completes > 0 && !operations.empty())
           edge(operations[static_cast<std::size_t>(node.completes) - 1], n,
-               resultLatency(*graph.nodes[operations[static_cast<std::size_t>(node.completes) - 1]].instr.inst, latencies));
+               resultLatency(*graph.nodes[operations[static_cast<std::size_t>(node.completes) - 1]].instr.inst,
+                             latencies));
         if (node.fixedCount && !operations.empty())
           edge(operations.back(), n, 1);
         if (!waits.empty())
@@ -355,7 +364,7 @@ namespace {
 
 /// Collects adjacent waits into one s_waitcnt.
 class BlockWriter {
-public:
+ public:
   explicit BlockWriter(isa::Codec& usedCodec) : codec(usedCodec) {}
 
   Status add(const Node& node) {
@@ -378,7 +387,7 @@ public:
     return std::move(result);
   }
 
-private:
+ private:
   Status append(const std::string& text) {
     auto inst = codec.assemble(text);
     if (!inst)

@@ -17,25 +17,26 @@ using program::counterCount;
 
 enum class NodeKind : std::uint8_t {
   plain,
-  memory, ///< counts in vmcnt and/or lgkmcnt
-  wait,   ///< completes the first `completes` operations of `counter`
-  fence,  ///< nothing crosses it
+  memory,      ///< counts in vmcnt and/or lgkmcnt
+  wait,        ///< completes the first `completes` operations of `counter`
+  fence,       ///< nothing crosses it
   memoryFence, ///< no memory operation or wait crosses it (s_barrier)
 };
 
 /// One schedulable item.
 struct Node {
   NodeKind kind = NodeKind::plain;
-  program::Instr instr;                 ///< kind wait: the s_waitcnt it came from
+  program::Instr instr;                    ///< kind wait: the s_waitcnt it came from
   std::array<bool, counterCount> counts{}; ///< kind memory: counters it increments
-  Counter counter = Counter::vm;        ///< kind wait
-  std::int64_t completes = 0;           ///< kind wait: operations of the counter, from the block's start, that it completes;
-                                        ///< 0 or negative counts into the operations in flight at entry
-  bool fixedCount = false;              ///< kind wait: operations must neither leave nor enter; `count` is kept
+  Counter counter = Counter::vm;           ///< kind wait
+  std::int64_t completes = 0; ///< kind wait: operations of the counter, from the block's start, that it completes;
+                              ///< 0 or negative counts into the operations in flight at entry
+  bool fixedCount = false;    ///< kind wait: operations must neither leave nor enter; `count` is kept
   std::uint8_t count = 0;
 };
 
-/// An edge: `to` may issue `latency` slots (of 4 clk) after `from` at the earliest without stalling, and never before it.
+/// An edge: `to` may issue `latency` slots (of 4 clk) after `from` at the earliest without stalling, and never before
+/// it.
 struct Edge {
   std::uint32_t from = 0, to = 0;
   std::uint32_t latency = 1;
@@ -52,8 +53,8 @@ struct SlotLatencies {
   std::uint32_t lds = 13, scalarMemory = 12, vectorMemory = 125, valu = 1, transcendental = 4, salu = 1;
 };
 
-/// What may be in flight when a block is entered, whatever the path: a register outside `destinations` needs no wait for
-/// operations from before the block.
+/// What may be in flight when a block is entered, whatever the path: a register outside `destinations` needs no wait
+/// for operations from before the block.
 struct InFlight {
   std::array<isa::RegSet, counterCount> destinations; ///< of every load of the function, by counter
   bool ldsDma = false; ///< some buffer load writes LDS: LDS accesses then depend on vmcnt waits
@@ -63,8 +64,8 @@ InFlight inFlightOf(const program::Program& program, const program::Function& fu
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
                            const SlotLatencies& latencies);
 
-/// Instructions of `order` (a topological order of the graph's nodes) with waits re-derived and without s_nops: wait states
-/// are the business of repairWaitStates.
+/// Instructions of `order` (a topological order of the graph's nodes) with waits re-derived and without s_nops: wait
+/// states are the business of repairWaitStates.
 Result<std::vector<program::Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
                                               isa::Codec& codec);
 

@@ -17,26 +17,34 @@ namespace {
 
 constexpr std::uint64_t top = 0xffffffff;
 
-/// Unsigned upper bound of each register (every lane of a VGPR). Lower bounds are not needed: addresses only have to stay
-/// below the allocation.
+/// Unsigned upper bound of each register (every lane of a VGPR). Lower bounds are not needed: addresses only have to
+/// stay below the allocation.
 struct Bounds {
   std::array<std::uint32_t, isa::regUnitCount> max{};
   bool execNarrowed = false; ///< EXEC may lack lanes that were or will be active: a VGPR write keeps old values there
   bool operator==(const Bounds&) const = default;
 };
 
-std::uint32_t clampTop(std::uint64_t v) { return static_cast<std::uint32_t>(std::min(v, top)); }
+std::uint32_t clampTop(std::uint64_t v) {
+  return static_cast<std::uint32_t>(std::min(v, top));
+}
 
 /// A sum that may wrap around says nothing.
-std::uint32_t sum(std::uint64_t a, std::uint64_t b) { return a + b > top ? static_cast<std::uint32_t>(top) : clampTop(a + b); }
+std::uint32_t sum(std::uint64_t a, std::uint64_t b) {
+  return a + b > top ? static_cast<std::uint32_t>(top) : clampTop(a + b);
+}
 
-std::uint32_t product(std::uint64_t a, std::uint64_t b) { return clampTop(a * b); }
+std::uint32_t product(std::uint64_t a, std::uint64_t b) {
+  return clampTop(a * b);
+}
 
 /// All ones up to the highest bit that may be set.
-std::uint32_t bitCover(std::uint32_t v) { return v ? static_cast<std::uint32_t>((std::uint64_t{1} << std::bit_width(v)) - 1) : 0; }
+std::uint32_t bitCover(std::uint32_t v) {
+  return v ? static_cast<std::uint32_t>((std::uint64_t{1} << std::bit_width(v)) - 1) : 0;
+}
 
 class LdsBounds {
-public:
+ public:
   LdsBounds(const program::Program& p, const program::Function& f, const MoveContext& c)
       : program(p), function(f), context(c), entry(p.blocks.size()), visits(p.blocks.size(), 0) {}
 
@@ -75,7 +83,7 @@ public:
     return static_cast<std::uint32_t>((reach + 511) / 512 * 512);
   }
 
-private:
+ private:
   /// Widens to "anything" a register that still grows after a few visits.
   bool join(program::BlockId id, const Bounds& bounds) {
     if (!entry[id]) {
@@ -193,8 +201,8 @@ private:
     return false;
   }
 
-  /// Runs over a block; with `reach`, records how far LDS accesses go. False: something unbounded or not understood touches
-  /// LDS.
+  /// Runs over a block; with `reach`, records how far LDS accesses go. False: something unbounded or not understood
+  /// touches LDS.
   bool walk(const program::Block& block, Bounds& bounds, std::uint64_t* reach) {
     for (const auto& instr : block.instrs) {
       const Instruction& inst = *instr.inst;
@@ -213,8 +221,8 @@ private:
 
   bool recordLds(const Instruction& inst, const Bounds& bounds, std::uint64_t& reach) const {
     const std::string_view base = inst.base;
-    if (base.substr(0, 10) == "ds_permute" || base.substr(0, 11) == "ds_bpermute" || base.substr(0, 10) == "ds_swizzle" ||
-        base == "ds_nop")
+    if (base.substr(0, 10) == "ds_permute" || base.substr(0, 11) == "ds_bpermute" ||
+        base.substr(0, 10) == "ds_swizzle" || base == "ds_nop")
       return true;
     if (base.substr(0, 6) == "ds_gws" || base.find("addtid") != std::string_view::npos || base == "ds_append" ||
         base == "ds_consume" || base.substr(0, 10) == "ds_ordered")
@@ -251,7 +259,8 @@ private:
     if (m0 >= top)
       return false;
     // LDS address = M0[15:0] + instruction offset + 4 * lane (facts: aiter_dispatch section 1).
-    reach = std::max(reach, std::min<std::uint64_t>(m0, 0xffff) + static_cast<std::uint64_t>(inst.mods.offset) + 64 * 4);
+    reach =
+        std::max(reach, std::min<std::uint64_t>(m0, 0xffff) + static_cast<std::uint64_t>(inst.mods.offset) + 64 * 4);
     return true;
   }
 

@@ -8,8 +8,9 @@
 
 namespace asmevo::optimize {
 
-/// Bytes of LDS that some access of the function may touch, from address 0: an upper bound over all inputs, or nothing where
-/// an address is not bounded (loaded from memory, computed by instructions outside the analysis, calls, indexed registers).
+/// Bytes of LDS that some access of the function may touch, from address 0: an upper bound over all inputs, or nothing
+/// where an address is not bounded (loaded from memory, computed by instructions outside the analysis, calls, indexed
+/// registers).
 std::optional<std::uint32_t> ldsReach(const program::Program& program, const program::Function& function,
                                       const MoveContext& context);
 

@@ -7,8 +7,8 @@
 namespace asmevo::optimize {
 
 const std::vector<const Move*>& moveTable() {
-  // In the order the search tries them: resources first, since occupancy decides what is worth hiding; scheduling before
-  // waits, since it re-derives them.
+  // In the order the search tries them: resources first, since occupancy decides what is worth hiding; scheduling
+  // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
       &shrinkResourcesMove(), &deadCodeMove(), &hoistScalarMove(), &scheduleMove(), &relaxWaitsMove(),
   };

@@ -26,9 +26,9 @@ struct HotWindow {
 
 /// One edit of an accepted candidate.
 struct Edit {
-  std::string move;   ///< name in the move table, or "agent"
-  std::string reason; ///< one sentence a performance engineer would believe
-  std::uint64_t begin = 0, end = 0; ///< window in K0
+  std::string move;                         ///< name in the move table, or "agent"
+  std::string reason;                       ///< one sentence a performance engineer would believe
+  std::uint64_t begin = 0, end = 0;         ///< window in K0
   double cyclesBefore = 0, cyclesAfter = 0; ///< modelled, whole dispatch
   verify::Level level = verify::Level::unknown;
 };
@@ -38,8 +38,8 @@ struct MoveContext {
   const object::CodeObject& object;
   const object::Kernel& kernel;
   isa::Codec& codec;
-  const timing::Estimate& profile;        ///< of the program given
-  const std::vector<HotWindow>& windows;  ///< hottest first
+  const timing::Estimate& profile;       ///< of the program given
+  const std::vector<HotWindow>& windows; ///< hottest first
   unsigned accumOffset = 0;
   unsigned workgroupSize = 64;
 };
@@ -51,10 +51,10 @@ struct Proposal {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// A kind of edit. Stateless. `propose` returns candidate programs, best guess first; each must be legal by construction
-/// for every recovered program (the gate still checks it).
+/// A kind of edit. Stateless. `propose` returns candidate programs, best guess first; each must be legal by
+/// construction for every recovered program (the gate still checks it).
 class Move {
-public:
+ public:
   virtual ~Move() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view purpose() const = 0;
@@ -68,7 +68,7 @@ struct Options {
   double budgetSeconds = 60;
   std::vector<std::string> disabledMoves;
   verify::Options verify;
-  bool inPlace = false; ///< write K1 by in-place patch only
+  bool inPlace = false;                             ///< write K1 by in-place patch only
   std::function<void(const std::string&)> progress; ///< may be empty
 };
 
@@ -90,10 +90,11 @@ std::vector<HotWindow> rankWindows(const object::CodeObject& object, const progr
                                    const object::Kernel& kernel, const timing::Estimate& profile);
 
 /// Sum of the modelled cycles of all cases.
-Result<double> modelledCycles(const object::CodeObject& object, const dispatch::Dispatch& dispatch, device::Device& device);
+Result<double> modelledCycles(const object::CodeObject& object, const dispatch::Dispatch& dispatch,
+                              device::Device& device);
 
-/// One candidate through the whole gate: rebuild from `from` (the object `candidate` was recovered from), verify against K0,
-/// time.
+/// One candidate through the whole gate: rebuild from `from` (the object `candidate` was recovered from), verify
+/// against K0, time.
 struct Judgement {
   verify::Verdict verdict;
   double cycles = 0; ///< modelled; 0 when rejected before timing

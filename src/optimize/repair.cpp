@@ -15,7 +15,9 @@ namespace {
 using Pair = std::tuple<std::uint64_t, std::uint64_t, program::HazardRule>;
 
 Pair pairOf(const program::Program& program, const program::HazardFinding& finding) {
-  const auto address = [&](const program::Place& place) { return program.blocks[place.block].instrs[place.index].address; };
+  const auto address = [&](const program::Place& place) {
+    return program.blocks[place.block].instrs[place.index].address;
+  };
   return {address(finding.producer), address(finding.consumer), finding.rule};
 }
 
@@ -42,8 +44,8 @@ bool repairWaitStates(const program::Program& original, program::Program& edited
   // Every round moves consumers away and never nearer; a chain of hazards settles in a few.
   for (int round = 0; round < 32; ++round) {
     std::map<std::pair<program::BlockId, std::size_t>, unsigned, std::greater<>> missing;
-    for (const auto& finding : program::unmetWaitStates(edited, *kernelFunction(edited, context), context.accumOffset,
-                                                        targetOf(context))) {
+    for (const auto& finding :
+         program::unmetWaitStates(edited, *kernelFunction(edited, context), context.accumOffset, targetOf(context))) {
       const Pair pair = pairOf(edited, finding);
       const auto known = tolerated.find(pair);
       const bool inserted = std::get<0>(pair) == program::noAddress || std::get<1>(pair) == program::noAddress;

@@ -1,13 +1,13 @@
-/// Wait states after an edit: no pair of instructions may end up nearer than the hazard tables ask, unless K0 already had
-/// such a pair as near.
+/// Wait states after an edit: no pair of instructions may end up nearer than the hazard tables ask, unless K0 already
+/// had such a pair as near.
 #pragma once
 
 #include "optimize/optimize.h"
 
 namespace asmevo::optimize {
 
-/// Inserts s_nops into `edited` where the edit left too few wait states compared with `original`. False if that cannot be
-/// done (assembly failure or no fixpoint).
+/// Inserts s_nops into `edited` where the edit left too few wait states compared with `original`. False if that cannot
+/// be done (assembly failure or no fixpoint).
 bool repairWaitStates(const program::Program& original, program::Program& edited, const MoveContext& context);
 
 } // namespace asmevo::optimize

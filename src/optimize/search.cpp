@@ -14,11 +14,12 @@ using Clock = std::chrono::steady_clock;
 
 /// Keeps the best accepted program while the budget lasts.
 class Search {
-public:
-  Search(const object::CodeObject& object, const dispatch::Dispatch& launches, device::Device& dev, isa::Codec& usedCodec,
-         const Options& opts)
+ public:
+  Search(const object::CodeObject& object, const dispatch::Dispatch& launches, device::Device& dev,
+         isa::Codec& usedCodec, const Options& opts)
       : k0(object), dispatch(launches), device(dev), codec(usedCodec), options(opts),
-        deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(opts.budgetSeconds))) {}
+        deadline(Clock::now() +
+                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(opts.budgetSeconds))) {}
 
   Result<Outcome> run() {
     bestBytes.assign(k0.bytes().begin(), k0.bytes().end());
@@ -42,7 +43,7 @@ public:
     return std::move(outcome);
   }
 
-private:
+ private:
   bool expired() const { return Clock::now() >= deadline; }
 
   void report(const std::string& line) const {
@@ -247,7 +248,8 @@ Result<Judgement> judge(const object::CodeObject& k0, const object::CodeObject& 
                         const dispatch::Dispatch& dispatch, device::Device& device, isa::Codec& codec,
                         const Options& options) {
   Judgement judgement;
-  auto bytes = options.inPlace ? program::patchInPlace(from, candidate, codec) : program::rebuild(from, candidate, codec);
+  auto bytes =
+      options.inPlace ? program::patchInPlace(from, candidate, codec) : program::rebuild(from, candidate, codec);
   if (!bytes) {
     judgement.verdict.level = verify::Level::refused;
     judgement.message = bytes.error().message;

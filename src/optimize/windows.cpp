@@ -9,7 +9,8 @@ namespace asmevo::optimize {
 std::vector<HotWindow> rankWindows(const object::CodeObject& object, const program::Program& program,
                                    const object::Kernel& kernel, const timing::Estimate& profile) {
   const auto sections = object.codeSections();
-  const auto home = std::ranges::find_if(sections, [&](const object::Section* s) { return s->contains(kernel.entryAddress); });
+  const auto home =
+      std::ranges::find_if(sections, [&](const object::Section* s) { return s->contains(kernel.entryAddress); });
   if (home == sections.end())
     return {};
   const std::uint64_t base = (*home)->address;

@@ -1,5 +1,5 @@
-/// Forward dataflow of scalar facts: "this SGPR still holds what that instruction computed, from registers that have not
-/// changed since". They are what lets the proof follow values across blocks (hoisted or removed recomputations).
+/// Forward dataflow of scalar facts: "this SGPR still holds what that instruction computed, from registers that have
+/// not changed since". They are what lets the proof follow values across blocks (hoisted or removed recomputations).
 #pragma once
 
 #include "program/program.h"

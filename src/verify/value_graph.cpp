@@ -24,12 +24,14 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
   return h * 0xff51afd7ed558ccd;
 }
 
-bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool startsWith(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 /// VALU instructions whose result in one lane depends on other lanes.
 bool crossesLanes(const Instruction& inst) {
-  static constexpr std::array<std::string_view, 6> names = {"v_readlane_b32",  "v_readfirstlane_b32", "v_writelane_b32",
-                                                            "v_permlane",      "v_screen_partition",  "v_swaprel"};
+  static constexpr std::array<std::string_view, 6> names = {"v_readlane_b32", "v_readfirstlane_b32", "v_writelane_b32",
+                                                            "v_permlane",     "v_screen_partition",  "v_swaprel"};
   return inst.mods.dpp != isa::DppCtrl::none ||
          std::any_of(names.begin(), names.end(), [&](std::string_view n) { return startsWith(inst.base, n); });
 }
@@ -76,8 +78,9 @@ void describeOperands(const Instruction& inst, const std::string& literalKey, st
     switch (operand.kind) {
     case OperandKind::sgpr:
       // The sources that are not registers of the scalar file keep their identity.
-      key += operand.index >= isa::sreg::count && operand.index != 253 ? fmt::format("{}special{}", flags, operand.index)
-                                                                       : fmt::format("{}s{}", flags, operand.dwords);
+      key += operand.index >= isa::sreg::count && operand.index != 253
+                 ? fmt::format("{}special{}", flags, operand.index)
+                 : fmt::format("{}s{}", flags, operand.dwords);
       break;
     case OperandKind::vgpr:
     case OperandKind::agpr:
@@ -159,9 +162,13 @@ std::uint32_t TermTable::internOp(const std::string& op) {
   return opIds.emplace(op, static_cast<std::uint32_t>(opIds.size() + 2)).first->second;
 }
 
-TermId TermTable::variable(std::uint32_t number) { return intern(variableOp, std::array<TermId, 1>{number}); }
+TermId TermTable::variable(std::uint32_t number) {
+  return intern(variableOp, std::array<TermId, 1>{number});
+}
 
-TermId TermTable::node(const std::string& op, std::span<const TermId> list) { return intern(internOp(op), list); }
+TermId TermTable::node(const std::string& op, std::span<const TermId> list) {
+  return intern(internOp(op), list);
+}
 
 TermId TermTable::underExec(TermId exec, TermId value) const {
   const Node& n = nodes[value];
@@ -203,7 +210,8 @@ InstructionShape shapeOf(const Instruction& inst, unsigned accumOffset, const st
   const RegSet kills = inst.kills(accumOffset);
   RegSet explicitReads, explicitWrites;
   for (const auto& operand : inst.operands) {
-    if (!isRegister(operand) || (operand.kind == OperandKind::sgpr && operand.index >= isa::sreg::count && operand.index != 253))
+    if (!isRegister(operand) ||
+        (operand.kind == OperandKind::sgpr && operand.index >= isa::sreg::count && operand.index != 253))
       continue;
     for (unsigned d = 0; d < operand.dwords; ++d) {
       const RegUnit unit = unitOf(operand, d, accumOffset);

@@ -16,9 +16,10 @@ namespace asmevo::verify {
 
 using TermId = std::uint32_t;
 
-/// Hash-consed term nodes: equal terms have equal ids, so equality is one comparison. An operator is a string key, interned.
+/// Hash-consed term nodes: equal terms have equal ids, so equality is one comparison. An operator is a string key,
+/// interned.
 class TermTable {
-public:
+ public:
   TermId variable(std::uint32_t number);
   TermId node(const std::string& op, std::span<const TermId> args);
   /// select(exec, active, inactive), simplified: of lanes written twice under one EXEC only the second value remains.
@@ -27,7 +28,7 @@ public:
   TermId underExec(TermId exec, TermId value) const;
   std::size_t size() const { return nodes.size(); }
 
-private:
+ private:
   struct Node {
     std::uint32_t op = 0, firstArg = 0, argCount = 0;
   };
@@ -49,29 +50,29 @@ struct SymbolicState {
 
 /// What an instruction reads and writes, with registers taken out of its name: renaming does not change it.
 struct InstructionShape {
-  std::string key;                    ///< mnemonic, operand kinds, immediates, modifiers
-  std::vector<isa::RegUnit> sources;  ///< argument order: explicit operands, then every other register read
-  std::vector<isa::RegUnit> results;  ///< explicit destinations, then every other register written
-  std::vector<bool> partial;          ///< per result: inactive lanes keep their old value
-  bool laneWise = false;              ///< a lane's results depend on that lane's sources only
-  bool hasEffect = true;              ///< false for waits, nops, priorities
+  std::string key;                   ///< mnemonic, operand kinds, immediates, modifiers
+  std::vector<isa::RegUnit> sources; ///< argument order: explicit operands, then every other register read
+  std::vector<isa::RegUnit> results; ///< explicit destinations, then every other register written
+  std::vector<bool> partial;         ///< per result: inactive lanes keep their old value
+  bool laneWise = false;             ///< a lane's results depend on that lane's sources only
+  bool hasEffect = true;             ///< false for waits, nops, priorities
   bool readsLds = false, writesLds = false, readsGlobal = false, writesGlobal = false;
-  std::string unsupported;            ///< why the proof cannot execute it, or ""
+  std::string unsupported; ///< why the proof cannot execute it, or ""
 };
 
-/// Shape of an instruction. `literalKey`, when not empty, stands for its literal or branch offset, whose value depends on
-/// the layout.
+/// Shape of an instruction. `literalKey`, when not empty, stands for its literal or branch offset, whose value depends
+/// on the layout.
 InstructionShape shapeOf(const isa::Instruction& inst, unsigned accumOffset, const std::string& literalKey);
 
 /// Executes instructions of one program symbolically.
 class SymbolicExecutor {
-public:
+ public:
   SymbolicExecutor(TermTable& table, unsigned accumOffset) : terms(table), accum(accumOffset) {}
 
   /// Effects of one instruction on `state`. False if it is outside what is reasoned about; `reason` then says why.
   bool execute(const isa::Instruction& inst, const std::string& literalKey, SymbolicState& state, std::string& reason);
 
-private:
+ private:
   TermTable& terms;
   unsigned accum;
   std::map<std::pair<const isa::Instruction*, std::string>, std::unique_ptr<const InstructionShape>> shapes;

@@ -15,6 +15,7 @@
 namespace asmevo::verify {
 
 using isa::InstClass;
+using isa::Instruction;
 using isa::RegUnit;
 using program::Block;
 using program::BlockId;
@@ -69,6 +70,15 @@ bool isWaitLike(const Instr& instr) {
   return instr.inst->cls == InstClass::waitcnt || instr.inst->cls == InstClass::nop;
 }
 
+/// Equal but for a branch offset or a pc-relative literal that means the same place.
+bool sameInstr(const Side& a, const Instr& p, const Side& b, const Instr& q) {
+  if (p.inst->isBranch())
+    return p.inst->opcode == q.inst->opcode;
+  if (p.pcRef)
+    return p.inst->opcode == q.inst->opcode && literalKey(a, p) == literalKey(b, q);
+  return std::ranges::equal(p.inst->bytes(), q.inst->bytes());
+}
+
 /// Equal instruction lists but for branch offsets and pc-relative literals: executing both from equal state gives equal
 /// state without looking inside.
 bool sameText(const Side& a, const Block& x, const Side& b, const Block& y) {
@@ -82,12 +92,7 @@ bool sameText(const Side& a, const Block& x, const Side& b, const Block& y) {
     skip(y, j);
     if (i == x.instrs.size() || j == y.instrs.size())
       return i == x.instrs.size() && j == y.instrs.size();
-    const Instr& p = x.instrs[i];
-    const Instr& q = y.instrs[j];
-    const auto bytesEqual = [&] { return std::ranges::equal(p.inst->bytes(), q.inst->bytes()); };
-    if (p.inst->isBranch() ? p.inst->opcode != q.inst->opcode
-        : p.pcRef          ? p.inst->opcode != q.inst->opcode || literalKey(a, p) != literalKey(b, q)
-                           : !bytesEqual())
+    if (!sameInstr(a, x.instrs[i], b, y.instrs[j]))
       return false;
   }
 }
@@ -96,7 +101,7 @@ bool sameText(const Side& a, const Block& x, const Side& b, const Block& y) {
 struct Exit {
   const Instr* branch = nullptr; ///< conditional branch
   std::optional<BlockId> taken, fallThrough;
-  bool ends = false;             ///< s_endpgm or a register jump
+  bool ends = false; ///< s_endpgm or a register jump
 };
 
 Exit exitOf(const Program& program, BlockId id) {
@@ -142,7 +147,7 @@ std::optional<BlockId> resolve(const Program& program, std::optional<BlockId> id
 }
 
 class Proof {
-public:
+ public:
   Proof(Side& k0, Side& k1) : a(k0), b(k1), liveness(program::liveness(*k0.program, *k0.function, k0.accumOffset)) {}
 
   ProofResult run() {
@@ -154,16 +159,19 @@ public:
       queue.pop_front();
       comparePair(x, y);
     }
+    if (!failure && hasCalls)
+      compareCallees();
     if (failure)
       return *failure;
     result.status = ProofStatus::proved;
-    result.reason = fmt::format("{} blocks compared, {} edited: live-out registers, branch conditions and ordered memory "
-                                "effects are equal terms",
-                                result.blocks, result.editedBlocks);
+    result.reason =
+        fmt::format("{} blocks compared, {} edited: live-out registers, branch conditions and ordered memory "
+                    "effects are equal terms",
+                    result.blocks, result.editedBlocks);
     return result;
   }
 
-private:
+ private:
   bool usesAccumulators() const {
     for (const BlockId id : a.function->blocks)
       for (const auto& instr : a.program->blocks[id].instrs)
@@ -197,8 +205,8 @@ private:
       queue.emplace_back(*x, *y);
   }
 
-  /// Value of `unit` at the pair's entry. Registers live in K0 are equal on both sides and share one term; facts of either
-  /// side name it. Dead ones are private to their side.
+  /// Value of `unit` at the pair's entry. Registers live in K0 are equal on both sides and share one term; facts of
+  /// either side name it. Dead ones are private to their side.
   TermId entryValue(RegUnit unit, int sideIndex, std::set<std::pair<RegUnit, int>>& open) {
     const bool shared = liveIn->test(unit);
     auto& slot = entryTerms[shared ? 0 : static_cast<std::size_t>(sideIndex) + 1][unit];
@@ -238,10 +246,12 @@ private:
     return state;
   }
 
-  bool executeBlock(Side& side, const Block& block, SymbolicExecutor& executor, SymbolicState& state,
-                    std::vector<TermId>& condition) {
+  /// Executes from instruction `at` to the next one the executor cannot follow (or the block's end); waits are skipped.
+  bool executeRun(Side& side, const Block& block, SymbolicExecutor& executor, SymbolicState& state, std::size_t& at,
+                  std::vector<TermId>& condition) {
     std::string reason;
-    for (const auto& instr : block.instrs) {
+    for (; at < block.instrs.size(); ++at) {
+      const Instr& instr = block.instrs[at];
       if (instr.inst->isBranch()) {
         if (instr.inst->isConditional)
           instr.inst->reads(side.accumOffset).forEach([&](RegUnit u) { condition.push_back(state.units[u]); });
@@ -249,6 +259,8 @@ private:
       }
       if (instr.inst->cls == InstClass::endpgm)
         continue;
+      if (isOpaque(*instr.inst))
+        return true;
       if (!executor.execute(*instr.inst, literalKey(side, instr), state, reason)) {
         fail(block.address, reason);
         return false;
@@ -257,17 +269,58 @@ private:
     return true;
   }
 
+  /// Instructions that address registers in ways only the machine's state tells, or leave the block for a while. Both
+  /// sides must run the same of them from states that are equal in every register.
+  static bool isOpaque(const Instruction& inst) {
+    const std::string_view base = inst.base;
+    return inst.cls == InstClass::jump || base.starts_with("s_set_gpr_idx") || base.starts_with("s_movrel") ||
+           base.starts_with("v_movrel") || base.starts_with("s_setvskip");
+  }
+
+  /// Steps over equal opaque runs on both sides: one instruction, or all until indexing is off again.
+  bool skipOpaque(const Block& p, const Block& q, std::size_t& i, std::size_t& j, SymbolicState& x, SymbolicState& y) {
+    if (x.units != y.units || x.ldsMemory != y.ldsMemory || x.globalMemory != y.globalMemory) {
+      fail(p.address, fmt::format("registers differ in front of {}", p.instrs[i].inst->text), ProofStatus::differs);
+      return false;
+    }
+    const std::string_view opener = p.instrs[i].inst->base;
+    const bool region = opener == "s_set_gpr_idx_on" || opener == "s_set_gpr_idx_mode" || opener == "s_setvskip";
+    for (bool first = true;; first = false, ++i, ++j) {
+      while (!first && i < p.instrs.size() && isWaitLike(p.instrs[i]))
+        ++i;
+      while (!first && j < q.instrs.size() && isWaitLike(q.instrs[j]))
+        ++j;
+      if (i >= p.instrs.size() || j >= q.instrs.size() || !sameInstr(a, p.instrs[i], b, q.instrs[j])) {
+        fail(p.address, fmt::format("{}: edited among indexed registers, calls or skips", opener),
+             ProofStatus::differs);
+        return false;
+      }
+      if (!region || p.instrs[i].inst->base == "s_set_gpr_idx_off")
+        break;
+    }
+    ++i;
+    ++j;
+    // Equal code from equal state: whatever it left is equal again.
+    for (auto& unit : x.units)
+      unit = terms.variable(nextFresh++);
+    x.ldsMemory = terms.variable(nextFresh++);
+    x.globalMemory = terms.variable(nextFresh++);
+    y = x;
+    return true;
+  }
+
   void comparePair(BlockId x, BlockId y) {
     const Block& p = a.program->blocks[x];
     const Block& q = b.program->blocks[y];
     ++result.blocks;
+    hasCalls |= std::ranges::any_of(p.instrs, [](const Instr& i) { return i.inst->cls == InstClass::jump; });
     if (p.opaque || q.opaque) {
       fail(p.address, fmt::format("undecodable code is reached at {:#x}", p.address));
       return;
     }
     const Exit exitA = exitOf(*a.program, x), exitB = exitOf(*b.program, y);
-    const bool sameChoice = exitA.branch ? exitB.branch && exitA.branch->inst->base == exitB.branch->inst->base
-                                         : exitB.branch == nullptr;
+    const bool sameChoice =
+        exitA.branch ? exitB.branch && exitA.branch->inst->base == exitB.branch->inst->base : exitB.branch == nullptr;
     if (exitA.ends != exitB.ends || !sameChoice) {
       fail(p.address, fmt::format("the block at {:#x} ends differently in K1", p.address));
       return;
@@ -283,6 +336,23 @@ private:
       push(exitA.taken, exitB.taken, p.address);
   }
 
+  /// A call runs code that the walk does not follow: all other functions must be the same text.
+  void compareCallees() {
+    for (const Function& f : a.program->functions) {
+      if (f.kernel)
+        continue;
+      const auto other = std::ranges::find(b.program->functions, f.name, &Function::name);
+      const bool same = other != b.program->functions.end() && other->blocks.size() == f.blocks.size() &&
+                        std::ranges::equal(f.blocks, other->blocks, [&](BlockId x, BlockId y) {
+                          return sameText(a, a.program->blocks[x], b, b.program->blocks[y]);
+                        });
+      if (!same) {
+        fail(f.entry, fmt::format("the device function {} was edited", f.name));
+        return;
+      }
+    }
+  }
+
   void compareEdited(BlockId x, const Block& p, const Block& q, bool hasCondition) {
     liveIn = &liveness.liveIn[x];
     factsA = &a.facts[x];
@@ -292,10 +362,21 @@ private:
     SymbolicState stateA = entryState(0), stateB = entryState(1);
     SymbolicExecutor executorA(terms, a.accumOffset), executorB(terms, b.accumOffset);
     std::vector<TermId> conditionA, conditionB;
-    if (!executeBlock(a, p, executorA, stateA, conditionA) || !executeBlock(b, q, executorB, stateB, conditionB))
-      return;
+    for (std::size_t i = 0, j = 0;;) {
+      if (!executeRun(a, p, executorA, stateA, i, conditionA) || !executeRun(b, q, executorB, stateB, j, conditionB))
+        return;
+      if (i == p.instrs.size() && j == q.instrs.size())
+        break;
+      if (i == p.instrs.size() || j == q.instrs.size()) {
+        fail(p.address, "indexed registers, a call or a skip on one side only", ProofStatus::differs);
+        return;
+      }
+      if (!skipOpaque(p, q, i, j, stateA, stateB))
+        return;
+    }
     const auto differs = [&](const std::string& what) {
-      fail(p.address, fmt::format("{} differs at the end of the block at {:#x}", what, p.address), ProofStatus::differs);
+      fail(p.address, fmt::format("{} differs at the end of the block at {:#x}", what, p.address),
+           ProofStatus::differs);
     };
     if (hasCondition && conditionA != conditionB)
       return differs("the branch condition");
@@ -315,6 +396,8 @@ private:
   TermTable terms;
   std::map<BlockId, BlockId> pairs;
   std::deque<std::pair<BlockId, BlockId>> queue;
+  bool hasCalls = false;
+  std::uint32_t nextFresh = 10000; ///< below it: entry variables
   ProofResult result;
   std::optional<ProofResult> failure;
   const isa::RegSet* liveIn = nullptr;
@@ -325,7 +408,8 @@ private:
 
 } // namespace
 
-Result<ProofResult> proveEquivalent(const object::CodeObject& k0, const object::CodeObject& k1, const std::string& kernel) {
+Result<ProofResult> proveEquivalent(const object::CodeObject& k0, const object::CodeObject& k1,
+                                    const std::string& kernel) {
   ASMEVO_TRY(Side a, openSide(k0, kernel));
   ASMEVO_TRY(Side b, openSide(k1, a.kernel->name));
   return Proof(a, b).run();

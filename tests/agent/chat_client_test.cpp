@@ -9,11 +9,14 @@ namespace {
 using nlohmann::json;
 using tests::ScriptedServer;
 
-Endpoint endpointOf(const ScriptedServer& server) { return {server.baseUrl(), "some-model", "secret-key", 10}; }
+Endpoint endpointOf(const ScriptedServer& server) {
+  return {server.baseUrl(), "some-model", "secret-key", 10};
+}
 
 TEST(ChatClient, SendsTheRequestAndReturnsTheMessage) {
   ScriptedServer server({{200, R"({"choices":[{"message":{"role":"assistant","content":"done"}}]})"}});
-  const auto message = complete(endpointOf(server), json::array({{{"role", "user"}, {"content", "hi"}}}), json::array());
+  const auto message =
+      complete(endpointOf(server), json::array({{{"role", "user"}, {"content", "hi"}}}), json::array());
   ASSERT_TRUE(message) << message.error().message;
   EXPECT_EQ((*message)["content"], "done");
   ASSERT_EQ(server.requests().size(), 1u);
@@ -27,9 +30,13 @@ TEST(ChatClient, SendsTheRequestAndReturnsTheMessage) {
 }
 
 TEST(ChatClient, BadAnswersAreErrorsThatNeverNameTheKey) {
-  const std::vector<tests::ScriptedAnswer> answers = {
-      {500, "overloaded"}, {200, "not json"}, {200, R"({"choices":[]})"}, {200, R"({"choices":[{"message":3}]})"},
-      {302, ""},           {200, "[]"},       {200, std::string((std::size_t{8} << 20) + 1, 'x')}};
+  const std::vector<tests::ScriptedAnswer> answers = {{500, "overloaded"},
+                                                      {200, "not json"},
+                                                      {200, R"({"choices":[]})"},
+                                                      {200, R"({"choices":[{"message":3}]})"},
+                                                      {302, ""},
+                                                      {200, "[]"},
+                                                      {200, std::string((std::size_t{8} << 20) + 1, 'x')}};
   ScriptedServer server(answers);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto message = complete(endpointOf(server), json::array(), json::array());

@@ -15,13 +15,13 @@ struct ScriptedAnswer {
 };
 
 class ScriptedServer {
-public:
+ public:
   explicit ScriptedServer(std::vector<ScriptedAnswer> script);
   ~ScriptedServer();
-  std::string baseUrl() const; ///< "http://127.0.0.1:<port>/v1"
+  std::string baseUrl() const;               ///< "http://127.0.0.1:<port>/v1"
   std::vector<std::string> requests() const; ///< header and body of each request so far
 
-private:
+ private:
   void serve();
   std::vector<ScriptedAnswer> answers;
   mutable std::mutex mutex;

@@ -32,7 +32,9 @@ ScriptedServer::~ScriptedServer() {
   thread.join();
 }
 
-std::string ScriptedServer::baseUrl() const { return fmt::format("http://127.0.0.1:{}/v1", port); }
+std::string ScriptedServer::baseUrl() const {
+  return fmt::format("http://127.0.0.1:{}/v1", port);
+}
 
 std::vector<std::string> ScriptedServer::requests() const {
   const std::lock_guard lock(mutex);
@@ -69,9 +71,9 @@ void ScriptedServer::serve() {
       seen.push_back(request);
     }
     const ScriptedAnswer answer = next < answers.size() ? answers[next++] : ScriptedAnswer{500, "script exhausted"};
-    const std::string reply =
-        fmt::format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
-                    answer.status, answer.body.size(), answer.body);
+    const std::string reply = fmt::format(
+        "HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+        answer.status, answer.body.size(), answer.body);
     for (std::size_t sent = 0; sent < reply.size();) {
       const ssize_t put = ::send(client, reply.data() + sent, reply.size() - sent, MSG_NOSIGNAL);
       if (put <= 0)

@@ -6,7 +6,7 @@ namespace asmevo::agent {
 namespace {
 
 class WindowText : public testing::Test {
-protected:
+ protected:
   void SetUp() override {
     object::Target target;
     target.processor = "gfx942";
@@ -39,8 +39,9 @@ protected:
 };
 
 TEST_F(WindowText, PrintsLabelsAndBranchTargets) {
-  EXPECT_EQ(printWindow(program, 0, 1), "L0:\n  s_mov_b32 s4, 8\nL1:\n  v_add_f32_e32 v1, v1, v2\n  s_sub_u32 s4, s4, 1\n"
-                                        "  s_cmp_lg_u32 s4, 0\n  s_cbranch_scc1 L1\n");
+  EXPECT_EQ(printWindow(program, 0, 1),
+            "L0:\n  s_mov_b32 s4, 8\nL1:\n  v_add_f32_e32 v1, v1, v2\n  s_sub_u32 s4, s4, 1\n"
+            "  s_cmp_lg_u32 s4, 0\n  s_cbranch_scc1 L1\n");
 }
 
 TEST_F(WindowText, UneditedTextKeepsEveryInstruction) {
@@ -57,8 +58,8 @@ TEST_F(WindowText, UneditedTextKeepsEveryInstruction) {
 }
 
 TEST_F(WindowText, EditsAreAssembled) {
-  const auto edited =
-      applyWindowText(program, *codec, 1, 1, "L1:\n s_sub_u32 s4, s4, 1\n v_mul_f32_e32 v1, v1, v2\n s_cbranch_scc0 L2\n");
+  const auto edited = applyWindowText(program, *codec, 1, 1,
+                                      "L1:\n s_sub_u32 s4, s4, 1\n v_mul_f32_e32 v1, v1, v2\n s_cbranch_scc0 L2\n");
   ASSERT_TRUE(edited) << edited.error().message;
   ASSERT_EQ(edited->blocks[1].instrs.size(), 3u);
   EXPECT_EQ(edited->blocks[1].instrs[1].inst->text, "v_mul_f32_e32 v1, v1, v2");

@@ -41,8 +41,8 @@ TEST_P(AluForms, ConstantsTakeTheOperandsType) {
   rig.setAll(3, 0x3ff00000);
   rig.run("v_add_f64 v[4:5], v[2:3], 4.0");
   EXPECT_EQ(rig.asDouble(4, 9), 5.0);
-  rig.run("v_add_f64 v[4:5], v[2:3], 0x40240000");
-  EXPECT_EQ(rig.asDouble(4, 9), 11.0); // a literal is the upper half
+  rig.run("v_cvt_f32_f64_e32 v4, 0x40240000");
+  EXPECT_EQ(rig.asFloat(4, 9), 10.0f); // a literal is the upper half
   rig.setAll(2, 5);
   rig.setAll(3, 7);
   rig.run("v_lshl_add_u64 v[4:5], v[2:3], 2, -1");
@@ -238,7 +238,7 @@ TEST_P(AluForms, DenormalsByMode) {
   rig.wave.mode = 0xc0;
   rig.run("v_add_f32_e32 v1, v3, v3");
   EXPECT_EQ(rig.v(1, 0), 0x80000000u);
-  rig.setAll(4, 0x00ffffff); // normal; a quarter of it is not
+  rig.setAll(4, 0x00fffffc); // normal; half of it is not
   rig.run("v_mul_f32_e32 v1, 0.5, v4");
   EXPECT_EQ(rig.v(1, 0), 0u);
   rig.wave.mode = 0xd0; // inputs kept, results flushed

@@ -7,7 +7,7 @@ namespace {
 
 /// A one-block kernel of 256 work-items made from assembly lines.
 class LdsBounds : public testing::Test {
-protected:
+ protected:
   std::optional<std::uint32_t> reach(const std::vector<std::string>& lines, unsigned workgroup = 256) {
     object::Target target;
     target.processor = "gfx942";
@@ -42,7 +42,8 @@ TEST_F(LdsBounds, WorkItemIdTimesFour) {
   EXPECT_EQ(reach({"v_lshlrev_b32_e32 v1, 2, v0", "ds_write_b32 v1, v2", "s_endpgm"}), 1024u);
   // + offset 1024, 8 bytes: 255 * 4 + 1024 + 8 = 2052, in granules of 512.
   EXPECT_EQ(reach({"v_lshlrev_b32_e32 v1, 2, v0", "ds_read_b64 v[2:3], v1 offset:1024", "s_endpgm"}), 2560u);
-  EXPECT_EQ(reach({"v_and_b32_e32 v1, 63, v0", "v_lshlrev_b32_e32 v1, 4, v1", "ds_read_b128 v[4:7], v1", "s_endpgm"}), 1024u);
+  EXPECT_EQ(reach({"v_and_b32_e32 v1, 63, v0", "v_lshlrev_b32_e32 v1, 4, v1", "ds_read_b128 v[4:7], v1", "s_endpgm"}),
+            1024u);
 }
 
 TEST_F(LdsBounds, TwoAddressForms) {
@@ -51,7 +52,8 @@ TEST_F(LdsBounds, TwoAddressForms) {
 }
 
 TEST_F(LdsBounds, UnknownAddressesAreNotBounded) {
-  EXPECT_EQ(reach({"global_load_dword v1, v[2:3], off", "s_waitcnt vmcnt(0)", "ds_read_b32 v4, v1", "s_endpgm"}), std::nullopt);
+  EXPECT_EQ(reach({"global_load_dword v1, v[2:3], off", "s_waitcnt vmcnt(0)", "ds_read_b32 v4, v1", "s_endpgm"}),
+            std::nullopt);
   EXPECT_EQ(reach({"v_mov_b32_e32 v1, s7", "ds_read_b32 v4, v1", "s_endpgm"}), std::nullopt);
   EXPECT_EQ(reach({"v_sub_u32_e32 v1, v0, v0", "ds_read_b32 v4, v1", "s_endpgm"}), std::nullopt);
   EXPECT_EQ(reach({"flat_load_dword v4, v[0:1]", "s_endpgm"}), std::nullopt);

@@ -18,9 +18,9 @@ struct PlantedBug {
   program::Program program;
 };
 
-/// Every bug that can be planted into the instructions at `executed` addresses (ascending): a wait dropped between a load and
-/// the first instruction that needs it, sources of a non-commutative operation swapped, a memory offset off by one element,
-/// an EXEC mask not applied, an immediate off by one.
+/// Every bug that can be planted into the instructions at `executed` addresses (ascending): a wait dropped between a
+/// load and the first instruction that needs it, sources of a non-commutative operation swapped, a memory offset off by
+/// one element, an EXEC mask not applied, an immediate off by one.
 std::vector<PlantedBug> plantBugs(const program::Program& program, isa::Codec& codec,
                                   const std::vector<std::uint64_t>& executed);
 

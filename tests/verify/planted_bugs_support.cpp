@@ -17,8 +17,8 @@ std::string operandText(const Instruction& inst, const isa::Operand& operand) {
   return inst.text.substr(operand.textBegin, operand.textEnd - operand.textBegin);
 }
 
-/// The needed waits of a block, found without any dataflow: a load before the wait, no other wait between, and a reader of
-/// the loaded register after it before anything overwrites it or waits again.
+/// The needed waits of a block, found without any dataflow: a load before the wait, no other wait between, and a reader
+/// of the loaded register after it before anything overwrites it or waits again.
 bool waitIsNeeded(const program::Block& block, std::size_t at) {
   const auto isLoad = [](const Instruction& i) {
     return i.mayLoad && (i.isVectorMemory() || i.cls == InstClass::lds || i.cls == InstClass::smem) && !i.mods.lds;
@@ -42,8 +42,8 @@ bool waitIsNeeded(const program::Block& block, std::size_t at) {
   return false;
 }
 
-/// The first memory counter such a wait names covers all loads before it: only full waits are dropped, so that the wait is
-/// the one that matters.
+/// The first memory counter such a wait names covers all loads before it: only full waits are dropped, so that the wait
+/// is the one that matters.
 bool isFullWait(const Instruction& inst) {
   const auto count = inst.waitCount();
   return inst.base == "s_waitcnt" && (count.vm == 0 || count.lgkm == 0);
@@ -51,8 +51,8 @@ bool isFullWait(const Instruction& inst) {
 
 std::optional<std::string> swapped(const Instruction& inst) {
   static constexpr std::array<std::string_view, 14> order = {
-      "v_sub_f32",  "v_sub_u32",     "v_lshlrev_b32", "v_cndmask_b32", "v_cmp_gt_i32", "v_cmp_lt_i32", "v_cmp_gt_u32",
-      "s_sub_u32",  "s_sub_i32",     "s_lshl_b32",    "s_cmp_lt_i32",  "s_cmp_gt_i32", "v_cmp_gt_f32", "v_cmp_lt_f32"};
+      "v_sub_f32", "v_sub_u32", "v_lshlrev_b32", "v_cndmask_b32", "v_cmp_gt_i32", "v_cmp_lt_i32", "v_cmp_gt_u32",
+      "s_sub_u32", "s_sub_i32", "s_lshl_b32",    "s_cmp_lt_i32",  "s_cmp_gt_i32", "v_cmp_gt_f32", "v_cmp_lt_f32"};
   if (std::ranges::find(order, inst.base) == order.end())
     return std::nullopt;
   std::vector<const isa::Operand*> sources;
@@ -129,7 +129,8 @@ std::vector<PlantedBug> plantBugs(const program::Program& program, isa::Codec& c
       if (block.opaque || instr.pcRef || !std::ranges::binary_search(executed, instr.address))
         continue;
       if (inst.cls == InstClass::waitcnt && isFullWait(inst) && waitIsNeeded(block, i)) {
-        PlantedBug bug{BugKind::droppedWait, fmt::format("{:#x}: {}", instr.address, inst.text), instr.address, program};
+        PlantedBug bug{BugKind::droppedWait, fmt::format("{:#x}: {}", instr.address, inst.text), instr.address,
+                       program};
         auto& instrs = bug.program.blocks[id].instrs;
         instrs.erase(instrs.begin() + static_cast<std::ptrdiff_t>(i));
         bugs.push_back(std::move(bug));

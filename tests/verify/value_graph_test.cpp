@@ -9,7 +9,7 @@ namespace {
 
 /// Executes assembly lines from a fresh state of variables.
 class ValueGraph : public testing::Test {
-protected:
+ protected:
   void SetUp() override {
     object::Target target;
     target.processor = "gfx942";
@@ -63,7 +63,8 @@ TEST_F(ValueGraph, DependentWorkMayNot) {
                      {"v_mul_f32_e32 v4, v1, v6", "v_add_f32_e32 v1, v2, v3"}));
   EXPECT_FALSE(equal({"s_cmp_eq_u32 s0, s1", "s_cselect_b32 s2, s3, s4", "s_add_u32 s5, s6, s7"},
                      {"s_cmp_eq_u32 s0, s1", "s_add_u32 s5, s6, s7", "s_cselect_b32 s2, s3, s4"}));
-  EXPECT_FALSE(equal({"v_mov_b32_e32 v1, v2", "s_mov_b64 exec, s[4:5]"}, {"s_mov_b64 exec, s[4:5]", "v_mov_b32_e32 v1, v2"}));
+  EXPECT_FALSE(
+      equal({"v_mov_b32_e32 v1, v2", "s_mov_b64 exec, s[4:5]"}, {"s_mov_b64 exec, s[4:5]", "v_mov_b32_e32 v1, v2"}));
 }
 
 TEST_F(ValueGraph, MemoryOrderIsKept) {
@@ -98,8 +99,9 @@ TEST_F(ValueGraph, OverwrittenLanesDoNotCount) {
   EXPECT_FALSE(equal({"v_mov_b32_e32 v1, v5", "s_mov_b64 exec, s[4:5]", "v_mov_b32_e32 v1, v2"},
                      {"s_mov_b64 exec, s[4:5]", "v_mov_b32_e32 v1, v2"}));
   // A lane-wise reader under the same EXEC sees the new value only; a reader of other lanes does not.
-  EXPECT_TRUE(run({"v_mov_b32_e32 v1, v2", "v_add_u32_e32 v3, v1, v1", "v_mov_b32_e32 v1, 0"}).units[isa::vgprUnit(3)] ==
-              run({"v_mov_b32_e32 v6, v2", "v_add_u32_e32 v3, v6, v6"}).units[isa::vgprUnit(3)]);
+  EXPECT_TRUE(
+      run({"v_mov_b32_e32 v1, v2", "v_add_u32_e32 v3, v1, v1", "v_mov_b32_e32 v1, 0"}).units[isa::vgprUnit(3)] ==
+      run({"v_mov_b32_e32 v6, v2", "v_add_u32_e32 v3, v6, v6"}).units[isa::vgprUnit(3)]);
   EXPECT_FALSE(run({"v_mov_b32_e32 v1, v2", "v_readlane_b32 s3, v1, 5"}).units[3] ==
                run({"v_readlane_b32 s3, v2, 5"}).units[3]);
 }
@@ -112,7 +114,8 @@ TEST_F(ValueGraph, RenamingKeepsTheValue) {
 TEST_F(ValueGraph, IndexedRegistersAreRefused) {
   SymbolicState state = fresh();
   SymbolicExecutor executor(terms, 128);
-  for (const char* line : {"s_set_gpr_idx_on s0, gpr_idx(SRC0)", "s_movrels_b32 s0, s1", "s_swappc_b64 s[30:31], s[4:5]"}) {
+  for (const char* line :
+       {"s_set_gpr_idx_on s0, gpr_idx(SRC0)", "s_movrels_b32 s0, s1", "s_swappc_b64 s[30:31], s[4:5]"}) {
     auto inst = codec->assemble(line);
     ASSERT_TRUE(inst) << line;
     std::string reason;

@@ -61,7 +61,7 @@ void markRedundant(const program::Block& block, unsigned accumOffset, Removal& r
 }
 
 class DeadCodeMove final : public Move {
-public:
+ public:
   std::string_view name() const override { return "dead-code"; }
   std::string_view purpose() const override {
     return "delete ALU work nobody reads, values written again, and branches to the next instruction";
@@ -102,14 +102,15 @@ public:
     all.program.relink();
     if (!repairWaitStates(program, all.program, context))
       return {};
-    all.reason = fmt::format("deleted {} dead and {} redundant ALU instructions and {} branches to the next instruction",
-                             sum.dead, sum.redundant, sum.branches);
+    all.reason =
+        fmt::format("deleted {} dead and {} redundant ALU instructions and {} branches to the next instruction",
+                    sum.dead, sum.redundant, sum.branches);
     std::vector<Proposal> proposals;
     proposals.push_back(std::move(all));
     return proposals;
   }
 
-private:
+ private:
   static void markBranchToNext(const program::Program& program, program::BlockId id, Removal& removal) {
     const program::Block& block = program.blocks[id];
     if (block.instrs.empty() || id + 1 >= program.blocks.size() || program.blocks[id + 1].section != block.section)

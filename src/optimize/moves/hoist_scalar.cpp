@@ -32,7 +32,7 @@ std::optional<BlockId> preheaderOf(const program::Program& program, const progra
 
 /// Instruction `at` of block `id` computes the same value in every iteration and may run once in front of the loop.
 class InvariantTest {
-public:
+ public:
   InvariantTest(const program::Program& p, const program::Loop& l, const program::Liveness& live, unsigned accum)
       : program(p), loop(l), liveness(live), accumOffset(accum) {
     for (const BlockId id : loop.blocks)
@@ -75,7 +75,7 @@ public:
     });
   }
 
-private:
+ private:
   bool sccLiveAfter(BlockId id, std::size_t at) const {
     const auto& instrs = program.blocks[id].instrs;
     for (std::size_t i = at + 1; i < instrs.size(); ++i) {
@@ -95,7 +95,7 @@ private:
 };
 
 class HoistScalarMove final : public Move {
-public:
+ public:
   std::string_view name() const override { return "hoist-scalar"; }
   std::string_view purpose() const override { return "move loop-invariant scalar ALU work in front of the loop"; }
 
@@ -115,7 +115,7 @@ public:
     return proposals;
   }
 
-private:
+ private:
   static std::optional<Proposal> hoist(const program::Program& program, const MoveContext& context,
                                        const program::Loop& loop, BlockId preheader,
                                        const program::Liveness& liveness) {
@@ -151,8 +151,8 @@ private:
     before.insert(before.end() - (branches ? 1 : 0), moved.begin(), moved.end());
     if (!repairWaitStates(program, proposal.program, context))
       return std::nullopt;
-    proposal.reason = fmt::format("hoisted {} loop-invariant scalar instructions out of the loop at {:#x}", moved.size(),
-                                  program.blocks[loop.header].address);
+    proposal.reason = fmt::format("hoisted {} loop-invariant scalar instructions out of the loop at {:#x}",
+                                  moved.size(), program.blocks[loop.header].address);
     std::tie(proposal.begin, proposal.end) = addressRange(program.blocks[loop.header]);
     return proposal;
   }

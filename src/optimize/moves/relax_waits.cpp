@@ -24,7 +24,7 @@ std::string waitText(const isa::WaitCount& wait) {
 }
 
 class RelaxWaitsMove final : public Move {
-public:
+ public:
   std::string_view name() const override { return "relax-waits"; }
   std::string_view purpose() const override {
     return "weaken s_waitcnt to what every path needs, sink waits to their first use, delete idle ones";
@@ -43,7 +43,7 @@ public:
     return proposals;
   }
 
-private:
+ private:
   /// All waits of the function at once.
   static std::optional<Proposal> weaken(const program::Program& program, const program::Function& function,
                                         const MoveContext& context) {
@@ -82,8 +82,8 @@ private:
     return true;
   }
 
-  /// Repeats each wait of a block in front of every later instruction, then weakens all of them: what remains is the weakest
-  /// wait at the latest place.
+  /// Repeats each wait of a block in front of every later instruction, then weakens all of them: what remains is the
+  /// weakest wait at the latest place.
   static std::optional<Proposal> sink(const program::Program& program, const program::Function& function,
                                       const MoveContext& context, program::BlockId id) {
     const program::Block& block = program.blocks[id];

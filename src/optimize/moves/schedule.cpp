@@ -26,8 +26,8 @@ constexpr std::array<std::pair<Priority, std::string_view>, 4> priorities = {{
     {Priority::sourceOrder, "source order unless it stalls"},
 }};
 
-/// Slots the matrix pipe is busy with an MFMA of that shape: 4 for 16x16, 8 for 32x32 (facts: cdna3 section 2; a slot is one
-/// pass), twice that for f32 inputs.
+/// Slots the matrix pipe is busy with an MFMA of that shape: 4 for 16x16, 8 for 32x32 (facts: cdna3 section 2; a slot
+/// is one pass), twice that for f32 inputs.
 std::uint32_t matrixSlots(const isa::Instruction& inst) {
   const bool wide = inst.base.find("32x32") != std::string::npos;
   const bool f32Inputs = inst.base.ends_with("x4_f32") || inst.base.ends_with("x2_f32") ||
@@ -36,7 +36,7 @@ std::uint32_t matrixSlots(const isa::Instruction& inst) {
 }
 
 class ListScheduler {
-public:
+ public:
   ListScheduler(const BlockGraph& g, Priority p) : graph(g), priority(p) {
     heights.assign(graph.nodes.size(), 0);
     for (std::size_t i = graph.nodes.size(); i-- > 0;)
@@ -78,7 +78,7 @@ public:
     return order;
   }
 
-private:
+ private:
   bool isMatrix(std::uint32_t n) const {
     return graph.nodes[n].kind == NodeKind::plain && graph.nodes[n].instr.inst->cls == isa::InstClass::mfma;
   }
@@ -109,7 +109,7 @@ private:
 };
 
 class ScheduleMove final : public Move {
-public:
+ public:
   std::string_view name() const override { return "schedule"; }
   std::string_view purpose() const override {
     return "list-schedule a hot block: long-latency memory early, independent work into the shadows";
@@ -144,7 +144,7 @@ public:
     return proposals;
   }
 
-private:
+ private:
   static bool sameOrder(const std::vector<program::Instr>& x, const std::vector<program::Instr>& y) {
     return std::ranges::equal(x, y, [](const program::Instr& a, const program::Instr& b) { return a.inst == b.inst; });
   }

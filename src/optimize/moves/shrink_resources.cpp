@@ -33,10 +33,12 @@ RegisterUse registerUse(const program::Program& program) {
   return use;
 }
 
-unsigned roundUp(unsigned value, unsigned granule) { return (value + granule - 1) / granule * granule; }
+unsigned roundUp(unsigned value, unsigned granule) {
+  return (value + granule - 1) / granule * granule;
+}
 
 class ShrinkResourcesMove final : public Move {
-public:
+ public:
   std::string_view name() const override { return "shrink-resources"; }
   std::string_view purpose() const override {
     return "cut declared VGPRs, AGPRs and LDS to what the code uses where that raises occupancy";
@@ -50,7 +52,8 @@ public:
     const auto& descriptor = context.kernel.descriptor;
     const object::Target& target = context.object.target();
     const auto current = program.resources.find(kernel);
-    const program::ResourceEdit declared = current == program.resources.end() ? program::ResourceEdit{} : current->second;
+    const program::ResourceEdit declared =
+        current == program.resources.end() ? program::ResourceEdit{} : current->second;
     const unsigned vgprs = declared.vgprs.value_or(descriptor.allocatedVgprs(target));
     const unsigned accum = declared.accumOffset.value_or(descriptor.accumOffset(target));
     const std::uint32_t lds = declared.ldsBytes.value_or(descriptor.groupSegmentSize());
@@ -88,9 +91,9 @@ public:
     }
     if (cut.ldsBytes)
       edit.ldsBytes = cut.ldsBytes;
-    proposal.reason = fmt::format("declared {} VGPRs and {} bytes of LDS, used {} and {}: {} instead of {} waves per SIMD",
-                                  vgprs, lds, edit.vgprs.value_or(vgprs), edit.ldsBytes.value_or(lds), after.wavesPerSimd,
-                                  before.wavesPerSimd);
+    proposal.reason = fmt::format(
+        "declared {} VGPRs and {} bytes of LDS, used {} and {}: {} instead of {} waves per SIMD", vgprs, lds,
+        edit.vgprs.value_or(vgprs), edit.ldsBytes.value_or(lds), after.wavesPerSimd, before.wavesPerSimd);
     proposal.begin = proposal.end = context.kernel.entryAddress;
     proposals.push_back(std::move(proposal));
     return proposals;
