@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <span>
 #include <string>
@@ -87,6 +87,13 @@ private:
   Wave wave;
 };
 
+/// Processor time of this thread, so that a busy machine does not distort ratios.
+double threadSeconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 /// Independent FMA chains in host registers: the peak of one thread, in lane operations per second.
 template <class V> double hostPeak() {
   constexpr unsigned chains = 12, rounds = 2000000;
@@ -95,13 +102,13 @@ template <class V> double hostPeak() {
     acc[i] = V(static_cast<float>(i));
   a = V(0.999f);
   b = V(0.001f);
-  const auto start = std::chrono::steady_clock::now();
+  const double start = threadSeconds();
   for (unsigned r = 0; r < rounds; ++r) {
 #pragma clang loop unroll(full)
     for (unsigned i = 0; i < chains; ++i)
       acc[i] = __builtin_elementwise_fma(acc[i], a, b);
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = threadSeconds() - start;
   for (unsigned i = 0; i < chains; ++i)
     benchmark::DoNotOptimize(acc[i]);
   return static_cast<double>(rounds) * chains * static_cast<double>(sizeof(V) / 4) / seconds;
@@ -134,12 +141,14 @@ void measure(benchmark::State& state, const std::vector<std::string>& body, emul
   }
   Loop loop(body, level, mode);
   constexpr std::uint32_t iterations = 2000;
+  const double start = threadSeconds();
   for (auto _ : state)
     loop.run(iterations);
+  const double seconds = threadSeconds() - start;
   const double count = static_cast<double>(state.iterations()) * iterations * static_cast<double>(loop.instructions());
-  state.counters["wave_inst_per_s"] = benchmark::Counter(count, benchmark::Counter::kIsRate);
-  state.counters["host_fma_peak_lanes_per_s"] = peak();
-  state.counters["of_host_peak"] = benchmark::Counter(count * 64 / peak(), benchmark::Counter::kIsRate);
+  state.counters["M_wave_inst_per_s"] = count / seconds / 1e6;
+  state.counters["host_fma_G_lanes_per_s"] = peak() / 1e9;
+  state.counters["ratio_to_host_peak"] = count * 64 / seconds / peak();
 }
 
 const std::vector<std::string> fmaBody = repeated({"v_fma_f32 v1, v2, v3, v1", "v_fmac_f32_e32 v4, v5, v6",
@@ -164,6 +173,32 @@ BENCHMARK(fmaLoopFlush);
 BENCHMARK(fmaLoopAvx2);
 BENCHMARK(fmaLoopAvx2Flush);
 BENCHMARK(mixedLoop);
+
+/// One form of an instruction, repeated.
+void oneForm(benchmark::State& state, const char* line) {
+  measure(state, repeated({line}, 64), emulator::bestSimdLevel(), flush32);
+}
+BENCHMARK_CAPTURE(oneForm, add_u32, "v_add_u32_e32 v1, v2, v3");
+BENCHMARK_CAPTURE(oneForm, mul_f32_sgpr, "v_mul_f32_e32 v1, s2, v3");
+BENCHMARK_CAPTURE(oneForm, mul_f32_neg, "v_mul_f32_e64 v1, -v2, v3");
+BENCHMARK_CAPTURE(oneForm, mul_f32_dpp, "v_mul_f32_dpp v1, v2, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf");
+BENCHMARK_CAPTURE(oneForm, mov_dpp_bcast, "v_mov_b32_dpp v1, v2 row_bcast:15 row_mask:0xa bank_mask:0xf");
+BENCHMARK_CAPTURE(oneForm, and_sdwa, "v_and_b32_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD "
+                                     "src1_sel:DWORD");
+BENCHMARK_CAPTURE(oneForm, pk_fma_f32, "v_pk_fma_f32 v[2:3], v[4:5], v[6:7], v[2:3]");
+BENCHMARK_CAPTURE(oneForm, pk_mul_f32_op_sel, "v_pk_mul_f32 v[2:3], v[4:5], v[6:7] op_sel_hi:[1,0]");
+BENCHMARK_CAPTURE(oneForm, cvt_pk_fp8, "v_cvt_pk_fp8_f32 v1, v2, v3");
+BENCHMARK_CAPTURE(oneForm, exp_f32, "v_exp_f32_e32 v1, v2");
+BENCHMARK_CAPTURE(oneForm, log_f32, "v_log_f32_e32 v1, v2");
+BENCHMARK_CAPTURE(oneForm, rcp_f32, "v_rcp_f32_e32 v1, v2");
+BENCHMARK_CAPTURE(oneForm, perm_b32, "v_perm_b32 v1, v2, v3, v4");
+BENCHMARK_CAPTURE(oneForm, max3_f32, "v_max3_f32 v1, v2, v3, v4");
+BENCHMARK_CAPTURE(oneForm, cmp_f32, "v_cmp_lt_f32_e32 vcc, v2, v3");
+BENCHMARK_CAPTURE(oneForm, cndmask, "v_cndmask_b32_e32 v1, v2, v3, vcc");
+BENCHMARK_CAPTURE(oneForm, mad_u64_u32, "v_mad_u64_u32 v[2:3], s[4:5], v4, v5, v[2:3]");
+BENCHMARK_CAPTURE(oneForm, fma_f64, "v_fma_f64 v[2:3], v[4:5], v[6:7], v[2:3]");
+BENCHMARK_CAPTURE(oneForm, readlane, "v_readlane_b32 s4, v2, 5");
+BENCHMARK_CAPTURE(oneForm, s_add, "s_add_u32 s4, s5, s6");
 
 } // namespace
 

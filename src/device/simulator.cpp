@@ -12,6 +12,9 @@
 namespace asmevo::device {
 namespace {
 
+/// Of a traced sample, which is kept in memory: a few workgroups, each well below this many instructions.
+constexpr std::uint64_t maxSampleInstructions = 32'000'000;
+
 /// What loading a kernel costs, done once: the emulator's pre-decoded form, and the instructions for the timing model.
 /// Usable from several threads.
 class PreparedKernel {
@@ -32,6 +35,8 @@ class PreparedKernel {
 
   PreparedKernel() = default;
   timing::Launch shapeOf(const dispatch::Case& launch) const;
+  /// Runs the sampled workgroups, alone if they can, and traces them.
+  Result<emulator::RunResult> traceSample(const dispatch::Case& launch, const std::vector<std::uint64_t>& sample) const;
   /// Decodes what the traces ran, at the offsets they name: linear decoding would trip over data between functions.
   void decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces);
 
@@ -99,23 +104,34 @@ void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& t
       }
 }
 
+Result<emulator::RunResult> PreparedKernel::traceSample(const dispatch::Case& launch,
+                                                        const std::vector<std::uint64_t>& sample) const {
+  emulator::RunOptions options;
+  options.traceWorkgroups.insert(sample.begin(), sample.end());
+  options.onlyTraced = true;
+  options.maxInstructions = maxSampleInstructions;
+  auto run = runnable->run(launch, options);
+  if (run || run.error().kind != ErrorKind::fault)
+    return run;
+  // Alone, a workgroup that waits for another one waits forever: run them all.
+  options.onlyTraced = false;
+  options.maxInstructions = emulator::RunOptions{}.maxInstructions;
+  return runnable->run(launch, options);
+}
+
 Result<timing::Estimate> PreparedKernel::estimate(const timing::Chip& chip, const dispatch::Case& launch) {
   const timing::Launch shape = shapeOf(launch);
-  emulator::RunOptions options;
-  options.onlyTraced = true;
-  for (const std::uint64_t workgroup : timing::sampleWorkgroups(chip, target, shape))
-    options.traceWorkgroups.insert(workgroup);
-  ASMEVO_TRY(const emulator::RunResult run, runnable->run(launch, options));
+  ASMEVO_TRY(const emulator::RunResult run, traceSample(launch, timing::sampleWorkgroups(chip, target, shape)));
   std::vector<isa::InstRef> instructions;
   {
     const std::lock_guard lock(decoding);
     decodeTraced(run.traces);
     instructions = decoded;
   }
-  ASMEVO_TRY(timing::Estimate result,
+  ASMEVO_TRY(timing::Estimate estimate,
              timing::estimate(chip, target, shape, instructions, descriptor.accumOffset(target), run.traces));
-  result.codeAddress = runnable->codeAddress();
-  return result;
+  estimate.codeAddress = runnable->codeAddress();
+  return estimate;
 }
 
 class SimulatedKernel final : public LoadedKernel {

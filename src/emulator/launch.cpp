@@ -189,7 +189,7 @@ void LaunchState::start(Workgroup& group, std::uint64_t index, std::uint64_t* co
   group.registers.ensure(waveRegisters * waves);
   group.lds.ensure(std::max<std::size_t>(shape.ldsBytes, 64));
   group.scratch.ensure(std::max<std::size_t>(waveScratch * waves, 64));
-  std::memcpy(group.lds.get(), ldsPoison.data(), ldsPoison.size());
+  std::copy(ldsPoison.begin(), ldsPoison.end(), group.lds.get());
   if (waveScratch != 0)
     for (std::size_t at = 0; at < waveScratch * waves; at += 4) {
       const std::uint32_t value = options.poisonState ? poison(options.poisonSeed, 200'000 + at) : 0;

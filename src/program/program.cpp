@@ -85,6 +85,9 @@ void Program::splitBlock(BlockId block, std::size_t index) {
 
 namespace {
 
+/// Blocks in all functions' lists together; only functions that fall into one another in long chains get there.
+constexpr std::size_t maxListedBlocks = std::size_t{1} << 24;
+
 /// Marks with `stamp` every block that control can reach from `work` without entering callees; gives them in order.
 std::vector<BlockId> reachableFrom(const std::vector<Block>& blocks, std::vector<BlockId> work,
                                    std::vector<std::uint32_t>& stamps, std::uint32_t stamp) {
@@ -140,12 +143,18 @@ void Program::relink() {
       entries.push_back(static_cast<BlockId>(i));
   std::vector<std::uint32_t> stamps(blocks.size());
   std::uint32_t stamp = 0;
+  std::size_t listed = 0;
   for (Function& function : functions) {
     std::vector<BlockId> starts{function.entryBlock};
     if (function.preloadEntry)
       starts.push_back(*function.preloadEntry);
     entries.insert(entries.end(), starts.begin(), starts.end());
-    function.blocks = reachableFrom(blocks, std::move(starts), stamps, ++stamp);
+    function.blocks.clear();
+    if (listed < maxListedBlocks)
+      function.blocks = reachableFrom(blocks, std::move(starts), stamps, ++stamp);
+    else if (pinned.empty())
+      pinned = "its functions run into one another";
+    listed += function.blocks.size();
   }
   ++stamp;
   (void)reachableFrom(blocks, std::move(entries), stamps, stamp);

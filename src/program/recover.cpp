@@ -20,6 +20,11 @@ namespace elf = llvm::ELF;
 
 constexpr std::uint64_t preloadPrologueBytes = 256; ///< LLVM AMDGPUUsage, "Preloaded Kernel Arguments"
 
+// Limits that real code stays far below, so that hostile code costs no more than linear time.
+constexpr std::size_t traceLimit = 512;       ///< instructions a program counter is followed for
+constexpr std::size_t codeProbe = 4096;       ///< instructions that settle whether something is code
+constexpr std::size_t maxLiveCounters = 1000; ///< program counters followed across blocks
+
 /// What is known of a dword of a code section.
 enum class Mark : std::uint8_t { unknown, start, interior, opaque };
 
@@ -105,6 +110,7 @@ class Recovery {
   }
 
   Status openSections() {
+    std::uint64_t total = 0;
     for (const object::Section* section : object.codeSections()) {
       const auto index = static_cast<std::size_t>(section - object.sections().data());
       if (section->type == elf::SHT_NOBITS || section->size == 0)
@@ -118,6 +124,9 @@ class Recovery {
       if (scan.address + scan.bytes.size() < scan.address || scan.address % 4 != 0)
         return badInput("{}: code section {} has the impossible address 0x{:x}", object.name(), section->name,
                         section->address);
+      total += scan.bytes.size();
+      if (total > object.bytes().size())
+        return badInput("{}: its code sections overlap", object.name());
       const std::size_t dwords = (scan.bytes.size() + 3) / 4;
       scan.code.resize(dwords);
       scan.marks.resize(dwords);
@@ -285,9 +294,13 @@ class Recovery {
     const Scan& scan = scans[scanIndex];
     Reference reference{scanIndex, getpc, {}, {}};
     std::vector<isa::InstRef> code;
+    bool cut = false;
     for (std::size_t position = getpc; position < scan.count() && scan.marks[position] == Mark::start;
          position += scan.length(position)) {
       if (position != getpc && scan.leaders[position])
+        break;
+      cut = code.size() == traceLimit;
+      if (cut)
         break;
       code.push_back(codec.complete(scan.code[position]));
       reference.positions.push_back(position);
@@ -296,6 +309,8 @@ class Recovery {
         break;
     }
     reference.trace = followPc(code, scan.at(getpc) + code.front()->size);
+    if (cut && reference.trace.liveAtEnd)
+      reference.trace.escapes = true;
     return reference;
   }
 
@@ -320,7 +335,11 @@ class Recovery {
   bool looksLikeCode(const Scan& scan, std::size_t position) {
     if (scan.marks[position] == Mark::start)
       return true;
-    while (position < scan.count() && scan.marks[position] == Mark::unknown && !scan.dataStarts.contains(position)) {
+    for (std::size_t steps = 0;
+         position < scan.count() && scan.marks[position] == Mark::unknown && !scan.dataStarts.contains(position);
+         ++steps) {
+      if (steps == codeProbe)
+        return true; // no data decodes for that long
       const isa::InstRef inst = decodeAt(scan, position);
       if (inst->cls == isa::InstClass::unknown)
         return false;
@@ -495,6 +514,10 @@ class Recovery {
   std::vector<LiveCounter> liveCounters;
 
   void checkLiveProgramCounters() {
+    if (liveCounters.size() > maxLiveCounters)
+      pin("more program counters stay in registers than are worth following");
+    if (!program.pinned.empty())
+      return;
     for (const LiveCounter& counter : liveCounters) {
       const auto block = std::ranges::upper_bound(program.blocks, counter.lastInstruction, {}, &Block::address);
       if (block == program.blocks.begin())

@@ -205,6 +205,10 @@ class Proof {
       queue.emplace_back(*x, *y);
   }
 
+  static std::uint32_t privateVariable(RegUnit unit, int sideIndex) {
+    return unit + 1000u * static_cast<std::uint32_t>(sideIndex + 1);
+  }
+
   /// Value of `unit` at the pair's entry. Registers live in K0 are equal on both sides and share one term; facts of
   /// either side name it. Dead ones are private to their side.
   TermId entryValue(RegUnit unit, int sideIndex, std::set<std::pair<RegUnit, int>>& open) {
@@ -212,7 +216,7 @@ class Proof {
     auto& slot = entryTerms[shared ? 0 : static_cast<std::size_t>(sideIndex) + 1][unit];
     if (slot)
       return *slot;
-    const TermId plain = terms.variable(unit + (shared ? 0u : 1000u * static_cast<unsigned>(sideIndex + 1)));
+    const TermId plain = terms.variable(shared ? unit : privateVariable(unit, sideIndex));
     if (!open.insert({unit, shared ? -1 : sideIndex}).second)
       return plain;
     TermId value = plain;
@@ -279,8 +283,20 @@ class Proof {
 
   /// Steps over equal opaque runs on both sides: one instruction, or all until indexing is off again.
   bool skipOpaque(const Block& p, const Block& q, std::size_t& i, std::size_t& j, SymbolicState& x, SymbolicState& y) {
-    if (x.units != y.units || x.ldsMemory != y.ldsMemory || x.globalMemory != y.globalMemory) {
-      fail(p.address, fmt::format("registers differ in front of {}", p.instrs[i].inst->text), ProofStatus::differs);
+    std::string different;
+    std::vector<bool> untouched(isa::regUnitCount, false);
+    for (RegUnit u = 0; u < isa::regUnitCount; ++u) {
+      // A scalar register that is dead at the block's entry and that nobody wrote since has a value of its own on each
+      // side; operands name scalars, so the run cannot read it.
+      untouched[u] = u < isa::vgprBase && !liveIn->test(u) && x.units[u] == entryA[u] && y.units[u] == entryB[u];
+      if (!untouched[u] && x.units[u] != y.units[u] && different.empty())
+        different = isa::regUnitName(u);
+    }
+    if (different.empty() && (x.ldsMemory != y.ldsMemory || x.globalMemory != y.globalMemory))
+      different = "memory";
+    if (!different.empty()) {
+      fail(p.address, fmt::format("{} differs in front of {}", different, p.instrs[i].inst->text),
+           ProofStatus::differs);
       return false;
     }
     const std::string_view opener = p.instrs[i].inst->base;
@@ -301,11 +317,13 @@ class Proof {
     ++i;
     ++j;
     // Equal code from equal state: whatever it left is equal again.
-    for (auto& unit : x.units)
-      unit = terms.variable(nextFresh++);
+    for (RegUnit u = 0; u < isa::regUnitCount; ++u)
+      if (!untouched[u])
+        x.units[u] = y.units[u] = terms.variable(nextFresh++);
     x.ldsMemory = terms.variable(nextFresh++);
     x.globalMemory = terms.variable(nextFresh++);
-    y = x;
+    y.ldsMemory = x.ldsMemory;
+    y.globalMemory = x.globalMemory;
     return true;
   }
 
@@ -360,6 +378,8 @@ class Proof {
     for (auto& table : entryTerms)
       table.assign(isa::regUnitCount, std::nullopt);
     SymbolicState stateA = entryState(0), stateB = entryState(1);
+    entryA = stateA.units;
+    entryB = stateB.units;
     SymbolicExecutor executorA(terms, a.accumOffset), executorB(terms, b.accumOffset);
     std::vector<TermId> conditionA, conditionB;
     for (std::size_t i = 0, j = 0;;) {
@@ -397,7 +417,8 @@ class Proof {
   std::map<BlockId, BlockId> pairs;
   std::deque<std::pair<BlockId, BlockId>> queue;
   bool hasCalls = false;
-  std::uint32_t nextFresh = 10000; ///< below it: entry variables
+  std::vector<TermId> entryA, entryB; ///< values at the current pair's entry
+  std::uint32_t nextFresh = 10000;    ///< below it: entry variables
   ProofResult result;
   std::optional<ProofResult> failure;
   const isa::RegSet* liveIn = nullptr;

@@ -84,6 +84,14 @@ TEST_P(Kernels, AreCountedAndTimed) {
   EXPECT_TRUE(std::isfinite(estimate.microseconds));
   EXPECT_FALSE(estimate.instructions.empty());
   EXPECT_EQ(must(kernel->time(launch)).cycles, estimate.cycles);
+  // What the model charges is code that ran, at the addresses the object has it.
+  std::uint64_t issued = 0;
+  for (const timing::InstructionProfile& line : estimate.instructions) {
+    const auto ran = [&](const auto& entry) { return entry.first == estimate.codeAddress + line.offset; };
+    EXPECT_TRUE(line.issued == 0 || std::any_of(result.coverage.begin(), result.coverage.end(), ran)) << line.offset;
+    issued += line.issued;
+  }
+  EXPECT_GT(issued, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(host::kernelNames()), [](const auto& i) { return i.param; });
@@ -117,6 +125,16 @@ TEST(Twins, SoftmaxRowsSumToOne) {
       ASSERT_NEAR(out[row * 1000 + i], want, 2e-6 * want) << row << " " << i;
     }
   }
+}
+
+/// A sampled workgroup that waits for one outside the sample: the whole grid has to run for it.
+TEST(Simulator, TimesWorkgroupsThatWaitForEachOther) {
+  const dispatch::Case launch = loadDispatch(dataFile("device/wait_for_next.dispatch.json")).cases.at(0);
+  const auto simulator = must(device::makeSimulator("mi300x"));
+  const auto kernel = must(simulator->load(loadObject(kernelObject("wait_for_next")), ""));
+  EXPECT_EQ(elements(launch, must(kernel->launch(launch, {})).buffers, "values"),
+            (std::vector<double>{64, 32, 16, 8, 4, 2}));
+  EXPECT_GT(must(kernel->time(launch)).cycles, 0);
 }
 
 TEST(Simulator, NamesItselfAndRefusesUnknownChipsAndKernels) {

@@ -1,5 +1,5 @@
-// The instruction bodies read over terms: what the prover does. Compiling this file already shows that no body touches a
-// host type or branches on a value; the tests look at a few terms and at the tables.
+// The instruction bodies read over terms: what the prover does. Compiling this file already shows that no body touches
+// a host type or branches on a value; the tests look at a few terms and at the tables.
 #include "isa/codec.h"
 #include "isa/semantics/conversions.h"
 #include "isa/semantics/sop.h"
@@ -21,7 +21,7 @@ namespace {
 
 /// Hash-consed terms: equal text is the same number.
 class Terms {
-public:
+ public:
   std::size_t intern(const std::string& text) {
     const auto [it, fresh] = index.try_emplace(text, texts.size());
     if (fresh)
@@ -30,7 +30,7 @@ public:
   }
   const std::string& text(std::size_t id) const { return texts[id]; }
 
-private:
+ private:
   std::map<std::string, std::size_t> index;
   std::vector<std::string> texts;
 };
@@ -170,10 +170,18 @@ template <class Tag> auto variable(const TermDomain& d, const std::string& name)
     return b32(name);
 }
 
-std::string show(const TermDomain& d, TermDomain::B32 x) { return d.terms.text(x.id); }
-std::string show(const TermDomain& d, TermDomain::B64 x) { return d.terms.text(x.id); }
-std::string show(const TermDomain& d, TermDomain::Mask x) { return d.terms.text(x.id); }
-std::string show(const TermDomain& d, Pair<TermDomain::B32> x) { return show(d, x.lo) + " : " + show(d, x.hi); }
+std::string show(const TermDomain& d, TermDomain::B32 x) {
+  return d.terms.text(x.id);
+}
+std::string show(const TermDomain& d, TermDomain::B64 x) {
+  return d.terms.text(x.id);
+}
+std::string show(const TermDomain& d, TermDomain::Mask x) {
+  return d.terms.text(x.id);
+}
+std::string show(const TermDomain& d, Pair<TermDomain::B32> x) {
+  return show(d, x.lo) + " : " + show(d, x.hi);
+}
 std::string show(const TermDomain& d, Quad<TermDomain::B32> x) {
   return show(d, x.d0) + " : " + show(d, x.d1) + " : " + show(d, x.d2) + " : " + show(d, x.d3);
 }
@@ -218,8 +226,7 @@ std::map<std::string, std::string> allTerms() {
 #define ASMEVO_OP(name, speed, use, body, signature, section)                                                          \
   {                                                                                                                    \
     constexpr rows::name::Type* type = nullptr;                                                                        \
-    result[#name] =                                                                                                    \
-        readBody<rows::name>(d, type, std::make_index_sequence<Signature<rows::name::Type>::sources>());               \
+    result[#name] = readBody<rows::name>(d, type, std::make_index_sequence<Signature<rows::name::Type>::sources>());   \
   }
 #include "isa/semantics/compare_float.def"
 #include "isa/semantics/compare_int.def"
@@ -281,9 +288,8 @@ TEST(SemanticsTable, MnemonicsExistInLlvm) {
       c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     for (bool again = true; again;) {
       again = false;
-      for (const std::string_view suffix :
-           {"_vi", "_gfx9", "_gfx940", "_gfx90a", "_gfx9_gfx940", "_e32", "_e64", "_sdwa", "_dpp", "_gfx8", "_gfx6_gfx7",
-            "_acd", "_vcd", "_vgprcd", "_real"})
+      for (const std::string_view suffix : {"_vi", "_gfx9", "_gfx940", "_gfx90a", "_gfx9_gfx940", "_e32", "_e64",
+                                            "_sdwa", "_dpp", "_gfx8", "_gfx6_gfx7", "_acd", "_vcd", "_vgprcd", "_real"})
         if (name.ends_with(suffix)) {
           name.resize(name.size() - suffix.size());
           again = true;

@@ -30,15 +30,20 @@ std::size_t Listing::numberOf(BlockId block, std::uint32_t index) const {
 }
 
 Listing listing(const std::string& text, const std::string& processor) {
-  Listing result;
   object::Target target;
   target.processor = processor;
   auto codec = isa::Codec::create(target);
   if (!codec) {
     ADD_FAILURE() << codec.error().message;
-    return result;
+    return {};
   }
+  Listing result = listing(text, **codec);
   result.codec = *std::move(codec);
+  return result;
+}
+
+Listing listing(const std::string& text, isa::Codec& codec) {
+  Listing result;
   std::map<std::string, BlockId> labels;
   std::vector<std::pair<std::pair<BlockId, std::size_t>, std::string>> references;
   std::vector<std::pair<std::string, BlockId>> functions{{"k", 0}};
@@ -76,7 +81,7 @@ Listing listing(const std::string& text, const std::string& processor) {
       target = line.substr(at + 1);
       line = line.substr(0, at) + (line.starts_with("s_swappc") ? "" : "0");
     }
-    const auto inst = result.codec->assemble(line);
+    const auto inst = codec.assemble(line);
     if (!inst) {
       ADD_FAILURE() << inst.error().message;
       return result;

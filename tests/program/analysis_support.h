@@ -23,5 +23,7 @@ struct Listing {
 /// One instruction or label ("loop:") a line; a branch names its target after @ ("s_cbranch_scc1 @loop"), a call
 /// likewise ("s_swappc_b64 s[30:31], s[2:3] @f"). Addresses are those of the encodings laid end to end from 0x1000.
 Listing listing(const std::string& text, const std::string& processor = "gfx942");
+/// The same with a codec of the caller's; `codec` of the result stays empty.
+Listing listing(const std::string& text, isa::Codec& codec);
 
 } // namespace asmevo::program::test

@@ -446,6 +446,170 @@ TEST(RequiredWaits, SetprioIsNoOrderingPoint) {
             (Lines{"none"}));
 }
 
+/// Random programs are walked along random paths; what each wait completes is counted operation by operation, as the
+/// hardware does, with the waits as they are and as weakened.
+class PathWalk {
+ public:
+  PathWalk(const Program& present, const Program& weakened) : programs{&present, &weakened} {}
+
+  /// One path; a description of the first lost guarantee, or nothing.
+  std::string run(std::uint64_t seed) {
+    state = seed;
+    ops.clear();
+    BlockId block = 0;
+    for (int steps = 0; steps < 80;) {
+      const Block& code = programs[0]->blocks[block];
+      for (std::size_t i = 0; i < code.instrs.size(); ++i, ++steps)
+        if (auto lost = step(block, i); !lost.empty())
+          return lost;
+      if (code.successors.empty())
+        break;
+      block = code.successors[draw() % code.successors.size()];
+    }
+    return {};
+  }
+
+  std::uint64_t draw() {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state >> 33;
+  }
+
+ private:
+  struct Op {
+    std::string text;
+    Counting counting;
+    isa::RegSet result;
+    bool write = false, dma = false;
+    std::array<std::array<bool, counterCount>, 2> open{}; ///< by program and counter
+    bool complete(std::size_t which) const { return !open[which][0] && !open[which][1]; }
+  };
+
+  void wait(std::size_t which, const isa::WaitCount& count) {
+    for (const Counter counter : {Counter::vm, Counter::lgkm}) {
+      const auto c = static_cast<std::size_t>(counter);
+      const unsigned limit = waitFor(count, counter);
+      unsigned after = 0;
+      for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+        if (!isNoWait(limit, counter) && (op->counting.inOrder[c] ? after >= limit : limit == 0))
+          op->open[which][c] = false;
+        after += op->counting.inOrder[c];
+      }
+    }
+  }
+
+  std::string step(BlockId block, std::size_t index) {
+    const isa::Instruction& inst = *programs[0]->blocks[block].instrs[index].inst;
+    if (inst.base == "s_waitcnt") {
+      for (std::size_t which = 0; which < 2; ++which)
+        wait(which, programs[which]->blocks[block].instrs[index].inst->waitCount());
+      return {};
+    }
+    const Counting counting = countingOf(inst);
+    const isa::RegSet reads = inst.reads(accum), writes = inst.writes(accum);
+    const bool full = inst.cls == isa::InstClass::barrier || inst.isAtomic();
+    for (const Op& op : ops) {
+      const bool sameKind =
+          (counting.inOrder[0] && op.counting.inOrder[0]) || (counting.inOrder[1] && op.counting.inOrder[1]);
+      const bool uses = op.result.intersects(reads) || (op.result.intersects(writes) && !sameKind);
+      const bool orders =
+          full || (inst.mayStore && !inst.isLdsDma() && op.write) || (inst.cls == isa::InstClass::lds && op.dma);
+      if ((uses || orders) && op.complete(0) && !op.complete(1))
+        return fmt::format("\"{}\" is no longer complete at \"{}\"", op.text, inst.text);
+    }
+    if (counting.any()) {
+      // A later load of the same kind into a register returns later: the earlier one's result is nobody's any more.
+      for (Op& op : ops)
+        if ((counting.inOrder[0] && op.counting.inOrder[0]) || (counting.inOrder[1] && op.counting.inOrder[1]))
+          op.result.remove(writes);
+      Op op{inst.text, counting, writes, inst.mayStore, inst.isLdsDma(), {}};
+      op.open = {counting.counts, counting.counts};
+      ops.push_back(op);
+    }
+    return {};
+  }
+
+  std::array<const Program*, 2> programs;
+  std::vector<Op> ops;
+  std::uint64_t state = 0;
+};
+
+std::string randomProgram(std::uint64_t seed) {
+  std::uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+  const auto draw = [&](std::uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+  };
+  std::string text;
+  constexpr int blocks = 5;
+  for (int block = 0; block < blocks; ++block) {
+    text += fmt::format("b{}:\n", block);
+    for (std::uint64_t i = 0, n = 2 + draw(7); i < n; ++i) {
+      const auto reg = 1 + draw(6);
+      switch (draw(14)) {
+      case 0:
+      case 1:
+        text += fmt::format("global_load_dword v{}, v[20:21], off\n", reg);
+        break;
+      case 2:
+        text += fmt::format("global_store_dword v[20:21], v{}, off\n", reg);
+        break;
+      case 3:
+        text += fmt::format("ds_read_b32 v{}, v22\n", reg);
+        break;
+      case 4:
+        text += fmt::format("ds_write_b32 v22, v{}\n", reg);
+        break;
+      case 5:
+        text += "buffer_load_dword v22, s[4:7], 0 offen lds\n";
+        break;
+      case 6:
+        text += fmt::format("s_load_dword s{}, s[0:1], 0x0\n", 20 + reg);
+        break;
+      case 7:
+        text += draw(3) == 0 ? fmt::format("flat_load_dword v{}, v[20:21]\n", reg) : "s_nop 0\n";
+        break;
+      case 8:
+        text += draw(2) == 0 ? "s_barrier\n" : "global_atomic_add v[20:21], v23, off\n";
+        break;
+      case 9:
+        text += fmt::format("v_add_u32_e32 v30, v{}, v{}\n", reg, 1 + draw(6));
+        break;
+      case 10:
+        text += fmt::format("v_mov_b32_e32 v{}, s{}\n", reg, 20 + 1 + draw(6));
+        break;
+      default:
+        text += draw(2) == 0 ? fmt::format("s_waitcnt vmcnt({})\n", draw(5))
+                             : fmt::format("s_waitcnt lgkmcnt({})\n", draw(4));
+      }
+    }
+    if (block + 1 < blocks)
+      text += draw(3) == 0 ? "" : fmt::format("s_cbranch_scc1 @b{}\n", draw(blocks));
+  }
+  return text + "s_endpgm\n";
+}
+
+TEST(RequiredWaits, RandomProgramsKeepTheirGuarantees) {
+  std::size_t weakened = 0;
+  object::Target target;
+  target.processor = "gfx942";
+  const auto codec = *isa::Codec::create(target);
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const std::string text = randomProgram(seed);
+    const Listing l = listing(text, *codec);
+    Program edited = l.program;
+    for (const auto& requirement : requiredWaits(l.program, l.kernel(), accum)) {
+      ASSERT_TRUE(isa::covers(requirement.present, requirement.sufficient)) << text;
+      weakened += !(requirement.present == requirement.sufficient);
+      edited.blocks[requirement.place.block].instrs[requirement.place.index].inst =
+          *codec->assemble(isa::waitcntText(requirement.sufficient));
+    }
+    PathWalk walk(l.program, edited);
+    for (std::uint64_t path = 0; path < 50; ++path)
+      ASSERT_EQ(walk.run(seed * 1000 + path), "") << "seed " << seed << "\n" << text;
+  }
+  EXPECT_GT(weakened, 1000u);
+}
+
 /// Weakening every wait of production kernels must not make a single new uncovered use.
 TEST(RequiredWaits, WeakenedProductionKernelsStayCovered) {
   const std::string root = ASMEVO_SOURCE_DIR "/.cache/corpus/aiter_meta/hsa/gfx942";

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include <algorithm>
 
 namespace asmevo::verify {
 namespace {
@@ -77,6 +77,25 @@ TEST(AsmPatch, ReversedRunsDeletionsAndGrowthByAPage) {
                        e.insert(e.find("s_endpgm"), "s_nop 1");
                    }));
     expectRebuilds(k0, edited(k0, [](Editable& e) { e.erase(e.find("s_waitcnt")); }));
+  }
+}
+
+TEST(AsmPatch, ProductionObjects) {
+  for (const char* path : {"topksoftmax/topksoftmax_4x256x8.co", "bf16gemm/bf16gemm_outf32_tn_32x64_pf3.co",
+                           "fmoe_b16.co", "allreduce_rmsnorm_N8192.co"}) {
+    SCOPED_TRACE(path);
+    auto k0 = CodeObject::load(std::string(ASMEVO_SOURCE_DIR "/.cache/corpus/aiter_meta/hsa/gfx942/") + path);
+    ASSERT_TRUE(k0) << k0.error().message;
+    expectRebuilds(*k0, edited(*k0, [](Editable& e) {
+      for (program::BlockId id = 0; id < e.program.blocks.size(); ++id) {
+        program::Block& block = e.program.blocks[id];
+        if (!block.reachable || block.opaque)
+          continue;
+        if (block.instrs.size() > 6 && !block.instrs[2].target && !block.instrs[2].pcRef)
+          std::rotate(block.instrs.begin(), block.instrs.begin() + 2, block.instrs.begin() + 3);
+        e.insert({id, 0}, "s_nop 0");
+      }
+    }));
   }
 }
 

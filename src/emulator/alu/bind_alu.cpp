@@ -43,6 +43,7 @@ void planDpp(const isa::Modifiers& mods, AluPlan& plan) {
   plan.dppZero = mods.boundCtrl;
   plan.dppValid = 0;
   plan.dppRows = 0;
+  bool inRow = true;
   for (unsigned lane = 0; lane < 64; ++lane) {
     const unsigned row = lane & ~15u, in = lane & 15u, n = mods.dppAmount;
     unsigned from = lane;
@@ -82,10 +83,13 @@ void planDpp(const isa::Modifiers& mods, AluPlan& plan) {
     case isa::DppCtrl::rowNewBcast: from = row + (n & 15); break;
     }
     plan.dppLane[lane] = static_cast<std::uint8_t>(from);
+    plan.dppIndex[lane / 16][in] = from & 15;
+    inRow &= !valid || (from & ~15u) == row;
     plan.dppValid |= std::uint64_t{valid} << lane;
     const bool selected = (mods.rowMask >> (lane / 16) & 1) && (mods.bankMask >> (in / 4) & 1);
     plan.dppRows |= std::uint64_t{selected} << lane;
   }
+  plan.dppInRow = inRow;
 }
 
 /// Field of the destination that an SDWA dst_sel names.
@@ -117,6 +121,24 @@ void planConstant(const Src& src, OperandType type, AluPlan& plan, unsigned inde
   }
 }
 
+/// The modifiers of a source as keep and flip masks, where that says it all.
+void planSigns(SourcePlan& s, const sem::OperandTypeInfo& info) {
+  const bool pair = info.packed && info.dwords == 2;
+  s.simple = !s.sext && s.sdwa == isa::SdwaSel::dword && s.type != OperandType::mix &&
+             (pair || (!s.high && s.highHi)) && (!info.packed || !s.abs);
+  if (pair) {
+    s.flip[0] = s.neg ? 0x80000000u : 0;
+    s.flip[1] = s.negHi ? 0x80000000u : 0;
+  } else if (info.packed) {
+    s.flip[0] = (s.neg ? 0x8000u : 0) | (s.negHi ? 0x80000000u : 0);
+  } else {
+    const unsigned dword = info.dwords == 2 ? 1 : 0;
+    const std::uint32_t sign = info.elementBits == 16 ? 0x8000u : 0x80000000u;
+    s.keep[dword] = s.abs ? ~sign : ~0u;
+    s.flip[dword] = s.neg ? sign : 0;
+  }
+}
+
 /// Modifiers of one printed source.
 void planSource(const isa::Instruction& inst, const Src& src, unsigned printed, bool isMixOp, SourcePlan& s) {
   const isa::Modifiers& mods = inst.mods;
@@ -144,6 +166,7 @@ void planSource(const isa::Instruction& inst, const Src& src, unsigned printed, 
   s.dpp = mods.dpp != isa::DppCtrl::none && printed == 0;
   s.prepare = s.neg || s.abs || s.sext || s.packedSelect || s.mixHalf || s.high || s.dpp ||
               s.sdwa != isa::SdwaSel::dword;
+  planSigns(s, info);
 }
 
 bool fitsSource(const Src& src, OperandType type) {
@@ -209,7 +232,7 @@ Status bindVector(const isa::Instruction& inst, const BindContext& context, cons
   }
 
   const bool isMixOp = base.starts_with("v_fma_mix");
-  bool allVgpr = true, general = false;
+  bool allVgpr = true, general = false, simple = true;
   unsigned printed = 0;
   for (unsigned i = 0; i < sig.sources; ++i) {
     SourcePlan& s = plan.src[i];
@@ -239,6 +262,7 @@ Status bindVector(const isa::Instruction& inst, const BindContext& context, cons
     planSource(inst, src, printed++, isMixOp, s);
     allVgpr &= src.kind == SrcKind::vgpr;
     general |= s.prepare;
+    simple &= s.simple;
   }
   if (at != operands.size())
     return refused("{}: more operands than are modelled", inst.text);
@@ -264,10 +288,17 @@ Status bindVector(const isa::Instruction& inst, const BindContext& context, cons
     plan.clamp = true;
   if (dst.isFloat && !dst.packed)
     plan.omod = mods.omod;
+  simple &= (!plan.dpp || plan.dppInRow) && !plan.insert && !plan.clamp && plan.omod == 0 &&
+            plan.unwritten == sem::Unwritten::zero;
   general |= plan.dpp || plan.insert || plan.clamp || plan.omod != 0;
 
   const Handler generic = context.simd == SimdLevel::avx512 ? &avx512::generalHandler : &avx2::generalHandler;
-  op.fn = general || !entry.anyKind ? generic : allVgpr ? entry.allVgpr : entry.anyKind;
+  if (!entry.anyKind)
+    op.fn = generic;
+  else if (general)
+    op.fn = simple ? entry.modified : generic;
+  else
+    op.fn = allVgpr ? entry.allVgpr : entry.anyKind;
   if (context.gprIndexing)
     makeIndexed(op, plan);
   op.extra = context.arena->make(std::move(plan));

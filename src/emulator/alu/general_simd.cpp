@@ -15,15 +15,15 @@ public:
   ASMEVO_LANE explicit RoundMode(std::uint32_t guestRound) {
     // Guest: 0 nearest, 1 up, 2 down, 3 to zero. Host: 0 nearest, 1 down, 2 up, 3 to zero.
     constexpr unsigned host[] = {0, 2, 1, 3};
-    old = _mm_getcsr();
     changed = guestRound != 0;
-    if (changed) {
+    if (changed) [[unlikely]] {
+      old = _mm_getcsr();
       _mm_setcsr((old & ~0x6000u) | host[guestRound & 3] << 13);
       asm volatile("" ::: "memory");
     }
   }
   ASMEVO_LANE ~RoundMode() {
-    if (changed) {
+    if (changed) [[unlikely]] {
       asm volatile("" ::: "memory");
       _mm_setcsr(old);
     }

@@ -39,12 +39,15 @@ struct CoreEntry {
   Core core;
   Handler allVgpr; ///< sources are VGPRs without modifiers; null: only the general handler
   Handler anyKind; ///< VGPRs, SGPRs and constants without modifiers
+  Handler modified; ///< abs, neg, op_sel of pairs, DPP within rows
 };
 
 /// How one source is made from registers: in this order DPP, SDWA or op_sel, sext, abs, neg.
 struct SourcePlan {
   isa::semantics::OperandType type = isa::semantics::OperandType::none;
   bool prepare = false; ///< anything to do at all
+  bool simple = true;   ///< what there is to do, the `modified` handlers can: keep, flip, high, highHi of a pair, DPP
+  std::uint32_t keep[2] = {~0u, ~0u}, flip[2] = {0, 0}; ///< abs and neg of each dword
   bool neg = false, abs = false, sext = false;
   bool negHi = false;
   bool high = false;    ///< op_sel: low element from the high half (dword)
@@ -77,7 +80,9 @@ struct AluPlan {
   bool dppZero = false;    ///< bound_ctrl: invalid lanes read 0 instead of not being written
   std::uint64_t dppRows = ~std::uint64_t{0}; ///< lanes that row_mask and bank_mask let through
   std::array<std::uint8_t, 64> dppLane{};    ///< source lane
+  bool dppInRow = false;   ///< every source lane is in the lane's own row of 16
   std::uint64_t dppValid = ~std::uint64_t{0};
+  alignas(64) std::uint32_t dppIndex[4][16] = {}; ///< dppLane within the row
   alignas(64) std::uint32_t constants[4][2][16] = {};
 };
 

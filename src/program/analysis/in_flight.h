@@ -60,6 +60,12 @@ class Ages {
     for (auto& v : value)
       v = static_cast<std::uint8_t>(v != 0 && v <= limit ? v + 1 : v);
   }
+  /// A wait for `limit`: what must be complete by then is.
+  void complete(unsigned limit) {
+    for (auto& v : value)
+      if (v != idle && (v == 0 ? 0u : v - 1u) >= limit)
+        v = idle;
+  }
   bool join(const Ages& other) {
     bool changed = false;
     for (std::size_t i = 0; i < value.size(); ++i) {

@@ -80,10 +80,11 @@ bool ordersAs(const Instruction& inst, Order order) {
   return true;
 }
 
-/// Forward, without regard to waits: how many operations followed the youngest one into each register.
+/// Forward: how many operations followed the youngest one into each register.
 struct HistoryState {
   bool reached = false;
-  std::array<Ages, counterCount> ages;
+  std::array<Ages, counterCount> ages;    ///< whether it is complete or not
+  std::array<Ages, counterCount> pending; ///< of those that the present waits leave in flight
   Issued issued;
   bool join(const HistoryState& other) {
     if (!other.reached)
@@ -93,8 +94,10 @@ struct HistoryState {
       return true;
     }
     bool changed = issued.join(other.issued);
-    for (std::size_t c = 0; c < counterCount; ++c)
+    for (std::size_t c = 0; c < counterCount; ++c) {
       changed |= ages[c].join(other.ages[c]);
+      changed |= pending[c].join(other.pending[c]);
+    }
     return changed;
   }
 };
@@ -121,6 +124,13 @@ struct HistoryProblem {
   void step(const Instruction& inst, State& state) const {
     if (!state.reached)
       return;
+    if (inst.base == "s_waitcnt") {
+      const isa::WaitCount wait = inst.waitCount();
+      for (const Counter counter : {Counter::vm, Counter::lgkm})
+        if (!isNoWait(waitFor(wait, counter), counter))
+          state.pending[static_cast<std::size_t>(counter)].complete(waitFor(wait, counter));
+      return;
+    }
     if (inst.cls == InstClass::unknown || (inst.cls == InstClass::jump && flowOf(&inst) == Flow::call)) {
       forgetEverything(state);
       return;
@@ -135,19 +145,26 @@ struct HistoryProblem {
       state.issued.any[c] = true;
       state.issued.write[c] |= write;
       state.issued.unordered[c] |= !counting.inOrder[c];
-      if (counting.inOrder[c])
+      if (counting.inOrder[c]) {
         state.ages[c].advance(counterLimit[c]);
+        state.pending[c].advance(counterLimit[c]);
+      }
     }
     state.issued.dma |= inst.isLdsDma();
     inst.writes(accumOffset).forEach([&](RegUnit unit) {
       for (std::size_t c = 0; c < counterCount; ++c)
-        if (counting.counts[c])
+        if (counting.counts[c]) {
           state.ages[c].issueInto(unit, counting.inOrder[c]);
+          state.pending[c].issueInto(unit, counting.inOrder[c]);
+        }
     });
   }
   static void forgetEverything(State& state) {
     for (std::size_t c = 0; c < counterCount; ++c) {
-      allUnits().forEach([&](RegUnit unit) { state.ages[c].issueInto(unit, false); });
+      allUnits().forEach([&](RegUnit unit) {
+        state.ages[c].issueInto(unit, false);
+        state.pending[c].issueInto(unit, false);
+      });
       state.issued.any[c] = state.issued.write[c] = state.issued.unordered[c] = true;
     }
     state.issued.dma = true;
@@ -292,12 +309,19 @@ class DemandProblem {
         continue;
       unsigned needed = 255;
       const Ages& ages = before.ages[c];
+      const Ages& pending = before.pending[c];
       RegSet covered;
       state.units[c].forEach([&](RegUnit unit) {
-        if (!before.reached || !ages.pending(unit) || ages.needed(unit) < value)
+        if (!before.reached || !ages.pending(unit))
           return;
-        covered.set(unit);
-        needed = std::min(needed, ages.needed(unit));
+        if (ages.needed(unit) >= value) {
+          // Completes it on every path, so nothing is asked of the waits above.
+          covered.set(unit);
+          needed = std::min(needed, ages.needed(unit));
+        } else if (pending.pending(unit)) {
+          // Completes it on the paths where no earlier wait has; those of the others must go on doing so.
+          needed = std::min(needed, std::max(pending.needed(unit), value));
+        }
       });
       state.units[c].remove(covered);
       for (std::size_t o = 0; o < orderCount; ++o) {
