@@ -1,5 +1,5 @@
-/// Speed of the emulator's vector core: wave-instructions per second on one thread, beside what the host's own vector FMA
-/// reaches in the same run. One wave-instruction of an f32 FMA is 64 lane operations.
+/// Speed of the emulator's vector core: wave-instructions per second on one thread, beside what the host's own vector
+/// FMA reaches in the same run. One wave-instruction of an f32 FMA is 64 lane operations.
 #include "emulator/bind.h"
 #include "isa/codec.h"
 #include "object/target.h"
@@ -39,7 +39,7 @@ void loopHandler(Wave& wave, const Op* op) {
 
 /// A loop body in assembly, with s_sub_u32 and a branch around it.
 class Loop {
-public:
+ public:
   Loop(std::span<const std::string> body, emulator::SimdLevel level, std::uint32_t mode) {
     const object::Target target{"gfx942"};
     auto created = isa::Codec::create(target);
@@ -79,7 +79,7 @@ public:
     ops[0].fn(wave, ops.data());
   }
 
-private:
+ private:
   std::unique_ptr<isa::Codec> codec;
   emulator::Arena arena;
   std::vector<Op> ops;
@@ -117,8 +117,12 @@ template <class V> double hostPeak() {
 using F32x8 = float __attribute__((ext_vector_type(8)));
 using F32x16 = float __attribute__((ext_vector_type(16)));
 
-[[gnu::target("avx2,fma")]] double narrowPeak() { return hostPeak<F32x8>(); }
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] double widePeak() { return hostPeak<F32x16>(); }
+[[gnu::target("avx2,fma")]] double narrowPeak() {
+  return hostPeak<F32x8>();
+}
+[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] double widePeak() {
+  return hostPeak<F32x16>();
+}
 
 double peak() {
   static const double value = emulator::bestSimdLevel() == emulator::SimdLevel::avx512 ? widePeak() : narrowPeak();
@@ -162,11 +166,21 @@ const std::vector<std::string> mixedBody =
 
 constexpr std::uint32_t keepAll = 0x3f0, flush32 = 0xc0;
 
-void fmaLoop(benchmark::State& state) { measure(state, fmaBody, emulator::bestSimdLevel(), keepAll); }
-void fmaLoopFlush(benchmark::State& state) { measure(state, fmaBody, emulator::bestSimdLevel(), flush32); }
-void fmaLoopAvx2(benchmark::State& state) { measure(state, fmaBody, emulator::SimdLevel::avx2, keepAll); }
-void fmaLoopAvx2Flush(benchmark::State& state) { measure(state, fmaBody, emulator::SimdLevel::avx2, flush32); }
-void mixedLoop(benchmark::State& state) { measure(state, mixedBody, emulator::bestSimdLevel(), flush32); }
+void fmaLoop(benchmark::State& state) {
+  measure(state, fmaBody, emulator::bestSimdLevel(), keepAll);
+}
+void fmaLoopFlush(benchmark::State& state) {
+  measure(state, fmaBody, emulator::bestSimdLevel(), flush32);
+}
+void fmaLoopAvx2(benchmark::State& state) {
+  measure(state, fmaBody, emulator::SimdLevel::avx2, keepAll);
+}
+void fmaLoopAvx2Flush(benchmark::State& state) {
+  measure(state, fmaBody, emulator::SimdLevel::avx2, flush32);
+}
+void mixedLoop(benchmark::State& state) {
+  measure(state, mixedBody, emulator::bestSimdLevel(), flush32);
+}
 
 BENCHMARK(fmaLoop);
 BENCHMARK(fmaLoopFlush);
@@ -183,8 +197,9 @@ BENCHMARK_CAPTURE(oneForm, mul_f32_sgpr, "v_mul_f32_e32 v1, s2, v3");
 BENCHMARK_CAPTURE(oneForm, mul_f32_neg, "v_mul_f32_e64 v1, -v2, v3");
 BENCHMARK_CAPTURE(oneForm, mul_f32_dpp, "v_mul_f32_dpp v1, v2, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf");
 BENCHMARK_CAPTURE(oneForm, mov_dpp_bcast, "v_mov_b32_dpp v1, v2 row_bcast:15 row_mask:0xa bank_mask:0xf");
-BENCHMARK_CAPTURE(oneForm, and_sdwa, "v_and_b32_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD "
-                                     "src1_sel:DWORD");
+BENCHMARK_CAPTURE(oneForm, and_sdwa,
+                  "v_and_b32_sdwa v1, v2, v3 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD "
+                  "src1_sel:DWORD");
 BENCHMARK_CAPTURE(oneForm, pk_fma_f32, "v_pk_fma_f32 v[2:3], v[4:5], v[6:7], v[2:3]");
 BENCHMARK_CAPTURE(oneForm, pk_mul_f32_op_sel, "v_pk_mul_f32 v[2:3], v[4:5], v[6:7] op_sel_hi:[1,0]");
 BENCHMARK_CAPTURE(oneForm, cvt_pk_fp8, "v_cvt_pk_fp8_f32 v1, v2, v3");

@@ -45,9 +45,9 @@ int check(const CheckArguments& arguments) {
                        {"failed", counts.failed},
                        {"inexact", counts.inexact},
                        {"unmodelled", counts.unmodelled}};
-    const json out = {{"passed", total.passed},         {"failed", total.failed},
-                      {"inexact", total.inexact},       {"unmodelled", total.unmodelled},
-                      {"opcodes", std::move(opcodes)},  {"differences", report->differences},
+    const json out = {{"passed", total.passed},        {"failed", total.failed},
+                      {"inexact", total.inexact},      {"unmodelled", total.unmodelled},
+                      {"opcodes", std::move(opcodes)}, {"differences", report->differences},
                       {"refusals", report->refusals}};
     fmt::print("{}\n", out.dump(2));
   } else {

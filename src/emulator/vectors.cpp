@@ -150,10 +150,14 @@ Tolerance toleranceOf(std::string_view note) {
 
 bool isNan(std::uint64_t bits, unsigned width) {
   switch (width) {
-  case 16: return (bits & 0x7fff) > 0x7c00;
-  case 32: return (bits & 0x7fffffff) > 0x7f800000;
-  case 64: return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
-  default: return (bits & 0xff) == 0x80; // fp8 and bf8, FNUZ
+  case 16:
+    return (bits & 0x7fff) > 0x7c00;
+  case 32:
+    return (bits & 0x7fffffff) > 0x7f800000;
+  case 64:
+    return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+  default:
+    return (bits & 0xff) == 0x80; // fp8 and bf8, FNUZ
   }
 }
 
@@ -201,8 +205,8 @@ struct Comparison {
 };
 
 /// Compares `got` with `want`, field by field, allowing what the vector allows.
-Comparison compare(const Machine& got, const Machine& want, const std::vector<NanField>& nans, const Tolerance& tolerance,
-                   unsigned width) {
+Comparison compare(const Machine& got, const Machine& want, const std::vector<NanField>& nans,
+                   const Tolerance& tolerance, unsigned width) {
   Comparison result;
   const auto differ = [&](std::string where, std::uint64_t g, std::uint64_t w) {
     if (result.difference.empty())
@@ -312,8 +316,8 @@ Result<VectorReport> checkVectors(std::string_view text, const object::Target& t
     Op ops[2];
     ops[0].inst = inst;
     ops[1].fn = &returnHandler;
-    const Status bound = inst->cls == isa::InstClass::lds ? bindMemory(*inst, context, ops[0])
-                                                          : bindAlu(*inst, context, ops[0]);
+    const Status bound =
+        inst->cls == isa::InstClass::lds ? bindMemory(*inst, context, ops[0]) : bindAlu(*inst, context, ops[0]);
     if (!bound) {
       if (counts.unmodelled++ == 0)
         report.refusals.push_back(fmt::format("{}: {}", inst->base, bound.error().message));

@@ -1,9 +1,9 @@
 /// Runs instruction test vectors through the emulator's handlers: one instruction, all registers compared.
 ///
 /// A vector file has one JSON object a line: {"op", "asm", "in": {"s": {"4": hex}, "v": {"8": hex or [hex ...]}, "vcc",
-/// "scc", "exec", "m0", "mode", "lds"}, "out": {...}, "note", "nan"}. Values are hex; a list under "v" is lanes 0, 1, ...
-/// What "out" does not name must be unchanged. "nan": fields that may hold any NaN. Notes "approx ulp N" and "approx abs X"
-/// give the tolerance of a transcendental.
+/// "scc", "exec", "m0", "mode", "lds"}, "out": {...}, "note", "nan"}. Values are hex; a list under "v" is lanes 0, 1,
+/// ... What "out" does not name must be unchanged. "nan": fields that may hold any NaN. Notes "approx ulp N" and
+/// "approx abs X" give the tolerance of a transcendental.
 #pragma once
 
 #include "emulator/bind.h"

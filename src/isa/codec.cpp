@@ -404,13 +404,13 @@ void Codec::Impl::addTuple(llvm::MCRegister reg) {
 }
 
 bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const {
-  if (asksForImpossibleLiteral(bytes, isGfx9) || isImpossibleSdwa(bytes))
-    return false;
   // With less than a literal's bytes left LLVM crashes too, so it always gets the longest instruction's size to look
   // at.
   std::array<std::uint8_t, std::tuple_size_v<decltype(Instruction::encoding)>> window{};
   const std::size_t available = std::min(bytes.size(), window.size());
   std::copy_n(bytes.begin(), available, window.begin());
+  if (asksForImpossibleLiteral(window, isGfx9) || isImpossibleSdwa(window))
+    return false;
   const llvm::ArrayRef<std::uint8_t> array(window.data(), window.size());
   return disassembler->getInstruction(mc, size, array, 0, llvm::nulls()) == llvm::MCDisassembler::Success &&
          size >= 4 && size <= available && size % 4 == 0;

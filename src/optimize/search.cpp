@@ -16,13 +16,15 @@ using Clock = std::chrono::steady_clock;
 class Search {
  public:
   Search(const object::CodeObject& object, const dispatch::Dispatch& launches, device::Device& dev,
-         isa::Codec& usedCodec, const Options& opts)
-      : k0(object), dispatch(launches), device(dev), codec(usedCodec), options(opts),
+         isa::Codec& usedCodec, Options opts)
+      : k0(object), dispatch(launches), device(dev), codec(usedCodec), options(std::move(opts)),
         deadline(Clock::now() +
-                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(opts.budgetSeconds))) {}
+                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.budgetSeconds))) {}
 
   Result<Outcome> run() {
     bestBytes.assign(k0.bytes().begin(), k0.bytes().end());
+    // K0's own runs are the same for every candidate.
+    ASMEVO_TRY(options.verify.baseline, verify::measureBaseline(k0, dispatch, device, options.verify));
     ASMEVO_TRY(outcome.baselineCycles, modelledCycles(k0, dispatch, device));
     outcome.finalCycles = outcome.baselineCycles;
     bool progressed = true;
@@ -217,7 +219,7 @@ class Search {
   const dispatch::Dispatch& dispatch;
   device::Device& device;
   isa::Codec& codec;
-  const Options& options;
+  Options options;
   Clock::time_point deadline;
   Bytes bestBytes;
   Outcome outcome;

@@ -366,7 +366,8 @@ TEST_P(AluForms, EveryFp8CodeConvertsToItsValue) {
         const int field = static_cast<int>(magnitude >> bits);
         const auto fraction = static_cast<double>(magnitude & ((1u << bits) - 1));
         const double scale = static_cast<double>(1u << bits);
-        const double v = field ? std::ldexp(1 + fraction / scale, field - bias) : std::ldexp(fraction / scale, 1 - bias);
+        const double v =
+            field ? std::ldexp(1 + fraction / scale, field - bias) : std::ldexp(fraction / scale, 1 - bias);
         return static_cast<float>(x & 0x80 ? -v : v);
       };
       EXPECT_EQ(rig.asFloat(3, lane), value(3, 8)) << x;

@@ -14,7 +14,7 @@ namespace {
 
 /// Fixed-seed SplitMix64.
 class Random {
-public:
+ public:
   explicit Random(std::uint64_t seed) : state(seed) {}
   std::uint64_t next() {
     std::uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -24,7 +24,7 @@ public:
   }
   double uniform(double lo, double hi) { return lo + (hi - lo) * static_cast<double>(next() >> 11) * 0x1p-53; }
 
-private:
+ private:
   std::uint64_t state;
 };
 
@@ -63,10 +63,12 @@ TEST(AluNumbers, TranscendentalsAreCorrectlyRounded) {
     EXPECT_EQ(misrounded(rig, "v_rsq_f32_e32 v1, v2", positive, [](long double x) { return 1 / sqrtl(x); }, 200), 0u);
     EXPECT_EQ(misrounded(rig, "v_sqrt_f32_e32 v1, v2", positive, [](long double x) { return sqrtl(x); }, 200), 0u);
     // Reduced exactly first: the argument in revolutions has no rounding of its own.
-    EXPECT_EQ(misrounded(rig, "v_sin_f32_e32 v1, v2", turns,
-                         [&](long double x) { return sinl(tau * (x - roundl(x))); }, 200), 0u);
-    EXPECT_EQ(misrounded(rig, "v_cos_f32_e32 v1, v2", turns,
-                         [&](long double x) { return cosl(tau * (x - roundl(x))); }, 200), 0u);
+    EXPECT_EQ(misrounded(
+                  rig, "v_sin_f32_e32 v1, v2", turns, [&](long double x) { return sinl(tau * (x - roundl(x))); }, 200),
+              0u);
+    EXPECT_EQ(misrounded(
+                  rig, "v_cos_f32_e32 v1, v2", turns, [&](long double x) { return cosl(tau * (x - roundl(x))); }, 200),
+              0u);
   }
 }
 
@@ -87,9 +89,11 @@ std::uint32_t halfOf(__int128 value, bool negativeZero) {
   while (!(m >> top & 1))
     --top;
   const int lsb = std::max(top - 10, 24); // 2^-24 is the last bit of a half
-  const unsigned __int128 kept = m >> lsb, rest = m - (kept << lsb), half = static_cast<unsigned __int128>(1) << (lsb - 1);
+  const unsigned __int128 kept = m >> lsb, rest = m - (kept << lsb),
+                          half = static_cast<unsigned __int128>(1) << (lsb - 1);
   const unsigned __int128 rounded = kept + (rest > half || (rest == half && (kept & 1)) ? 1 : 0);
-  const auto bits = static_cast<std::uint32_t>(static_cast<std::uint64_t>(rounded)) + (static_cast<std::uint32_t>(lsb - 24) << 10);
+  const auto bits =
+      static_cast<std::uint32_t>(static_cast<std::uint64_t>(rounded)) + (static_cast<std::uint32_t>(lsb - 24) << 10);
   return sign | std::min(bits, 0x7c00u);
 }
 
@@ -126,10 +130,12 @@ TEST(AluNumbers, IntegerProductsAndFields) {
       for (unsigned reg = 2; reg < 8; ++reg)
         for (unsigned lane = 0; lane < 64; ++lane)
           rig.v(reg, lane) = static_cast<std::uint32_t>(random.next() >> (random.next() % 48));
-      rig.run({"v_mad_u64_u32 v[10:11], s[4:5], v2, v3, v[4:5]", "v_mul_hi_i32 v12, v2, v3", "v_alignbit_b32 v13, v2, v3, v6",
-               "v_bcnt_u32_b32 v14, v2, v3", "v_lshl_add_u64 v[16:17], v[4:5], 3, v[6:7]"});
+      rig.run({"v_mad_u64_u32 v[10:11], s[4:5], v2, v3, v[4:5]", "v_mul_hi_i32 v12, v2, v3",
+               "v_alignbit_b32 v13, v2, v3, v6", "v_bcnt_u32_b32 v14, v2, v3",
+               "v_lshl_add_u64 v[16:17], v[4:5], 3, v[6:7]"});
       for (unsigned lane = 0; lane < 64; ++lane) {
-        const std::uint64_t a = rig.v(2, lane), b = rig.v(3, lane), c = rig.v(4, lane) | std::uint64_t{rig.v(5, lane)} << 32;
+        const std::uint64_t a = rig.v(2, lane), b = rig.v(3, lane),
+                            c = rig.v(4, lane) | std::uint64_t{rig.v(5, lane)} << 32;
         const unsigned __int128 sum = static_cast<unsigned __int128>(a * b) + c;
         EXPECT_EQ(rig.v(10, lane) | std::uint64_t{rig.v(11, lane)} << 32, static_cast<std::uint64_t>(sum));
         EXPECT_EQ(rig.wave.pair(4) >> lane & 1, static_cast<std::uint64_t>(sum >> 64));
@@ -151,9 +157,10 @@ struct alignas(64) CoreBuffers {
 
 /// Bit patterns that floating point treats specially, and random ones.
 std::uint32_t pattern(Random& random) {
-  constexpr std::uint32_t special[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x3f800000,
-                                       0xbf800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0xffc12345,
-                                       0x7ff00000, 0x7ff80000, 0xfff00000, 0x00007c00, 0x7e017c01, 0x03ff0400, 0xfc00fe00};
+  constexpr std::uint32_t special[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000,
+                                       0x3f800000, 0xbf800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
+                                       0x7f800001, 0xffc12345, 0x7ff00000, 0x7ff80000, 0xfff00000, 0x00007c00,
+                                       0x7e017c01, 0x03ff0400, 0xfc00fe00};
   const std::uint64_t r = random.next();
   return r % 3 == 0 ? special[(r >> 8) % std::size(special)] : static_cast<std::uint32_t>(r >> 16);
 }
@@ -194,8 +201,9 @@ TEST(AluNumbers, HostLevelsAgreeBitForBit) {
         masks[k] = args.maskOut;
       }
       EXPECT_EQ(masks[0], masks[1]) << row.mnemonic;
-      const unsigned dwords =
-          row.signature.dst == isa::semantics::OperandType::mask ? 0 : isa::semantics::typeInfo(row.signature.dst).dwords;
+      const unsigned dwords = row.signature.dst == isa::semantics::OperandType::mask
+                                  ? 0
+                                  : isa::semantics::typeInfo(row.signature.dst).dwords;
       for (unsigned d = 0; d < dwords; ++d)
         for (unsigned lane = 0; lane < 64; ++lane)
           ASSERT_EQ((*buffers)[0].dst[d][lane], (*buffers)[1].dst[d][lane])

@@ -20,7 +20,7 @@ namespace asmevo::emulator {
 std::vector<SimdLevel> simdLevels();
 
 class AluRig {
-public:
+ public:
   static constexpr unsigned vgprs = 32;
   explicit AluRig(SimdLevel level = bestSimdLevel());
 
@@ -43,7 +43,7 @@ public:
   }
   Wave wave;
 
-private:
+ private:
   struct alignas(64) Registers {
     std::uint32_t lanes[vgprs][64];
   };

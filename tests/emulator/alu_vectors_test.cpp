@@ -67,11 +67,10 @@ TEST(AluVectors, AStrayWriteIsReported) {
 }
 
 TEST(AluVectors, MalformedLinesAreErrors) {
-  for (const std::string line :
-       {"{", "[]", R"({"asm": 3})", R"({"asm": "v_foo v1", "in": {}, "out": {}})",
-        R"({"asm": "s_nop 0", "in": {"v": {"99": "1"}}, "out": {}})",
-        R"({"asm": "s_mov_b32 s4, 7", "in": {"v": {"1": "xyz"}}, "out": {}})",
-        R"({"asm": "s_mov_b32 s4, 7", "in": {"what": "1"}, "out": {}})"}) {
+  for (const std::string line : {"{", "[]", R"({"asm": 3})", R"({"asm": "v_foo v1", "in": {}, "out": {}})",
+                                 R"({"asm": "s_nop 0", "in": {"v": {"99": "1"}}, "out": {}})",
+                                 R"({"asm": "s_mov_b32 s4, 7", "in": {"v": {"1": "xyz"}}, "out": {}})",
+                                 R"({"asm": "s_mov_b32 s4, 7", "in": {"what": "1"}, "out": {}})"}) {
     const auto report = checkVectors(line, gfx942(), {SimdLevel::avx2, 1});
     EXPECT_TRUE(!report || report->total.unmodelled == 1) << line;
   }

@@ -8,7 +8,7 @@
 
 namespace asmevo::tests {
 
-enum class BugKind { droppedWait, swappedOperands, shiftedOffset, lostMask, wrongConstant };
+enum class BugKind { droppedWait, swappedOperands, shiftedOffset, lostMask };
 const char* bugName(BugKind kind);
 
 struct PlantedBug {
@@ -20,7 +20,7 @@ struct PlantedBug {
 
 /// Every bug that can be planted into the instructions at `executed` addresses (ascending): a wait dropped between a
 /// load and the first instruction that needs it, sources of a non-commutative operation swapped, a memory offset off by
-/// one element, an EXEC mask not applied, an immediate off by one.
+/// one element, an EXEC mask not applied.
 std::vector<PlantedBug> plantBugs(const program::Program& program, isa::Codec& codec,
                                   const std::vector<std::uint64_t>& executed);
 

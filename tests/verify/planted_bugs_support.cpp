@@ -87,19 +87,6 @@ std::optional<std::string> unmasked(const Instruction& inst) {
   return fmt::format("s_mov_b64 {}, exec", operandText(inst, inst.operands.front()));
 }
 
-std::optional<std::string> offByOne(const Instruction& inst) {
-  if (inst.cls != InstClass::valu && inst.cls != InstClass::salu)
-    return std::nullopt;
-  for (const auto& operand : inst.operands)
-    if (!operand.isDef && operand.kind == isa::OperandKind::imm && operand.imm >= 1 && operand.imm < 63) {
-      std::string text = inst.text;
-      text.replace(operand.textBegin, static_cast<std::size_t>(operand.textEnd - operand.textBegin),
-                   std::to_string(operand.imm + 1));
-      return text;
-    }
-  return std::nullopt;
-}
-
 } // namespace
 
 const char* bugName(BugKind kind) {
@@ -112,8 +99,6 @@ const char* bugName(BugKind kind) {
     return "offset off by one element";
   case BugKind::lostMask:
     return "missing tail mask";
-  case BugKind::wrongConstant:
-    return "constant off by one";
   }
   return "";
 }
@@ -135,11 +120,10 @@ std::vector<PlantedBug> plantBugs(const program::Program& program, isa::Codec& c
         instrs.erase(instrs.begin() + static_cast<std::ptrdiff_t>(i));
         bugs.push_back(std::move(bug));
       }
-      const std::array<std::pair<BugKind, std::optional<std::string>>, 4> edits = {{
+      const std::array<std::pair<BugKind, std::optional<std::string>>, 3> edits = {{
           {BugKind::swappedOperands, swapped(inst)},
           {BugKind::shiftedOffset, shifted(inst)},
           {BugKind::lostMask, unmasked(inst)},
-          {BugKind::wrongConstant, offByOne(inst)},
       }};
       for (const auto& [kind, text] : edits) {
         if (!text)

@@ -18,8 +18,12 @@ object::CodeObject kernelObject(const std::string& name) {
   return value(object::CodeObject::load(ASMEVO_BINARY_DIR "/kernels/" + name + ".co"));
 }
 
+std::string kernelDispatchPath(const std::string& name) {
+  return ASMEVO_SOURCE_DIR "/kernels/" + name + ".dispatch.json";
+}
+
 dispatch::Dispatch kernelDispatch(const std::string& name) {
-  return value(dispatch::loadDispatch(ASMEVO_SOURCE_DIR "/kernels/" + name + ".dispatch.json"));
+  return value(dispatch::loadDispatch(kernelDispatchPath(name)));
 }
 
 device::Device& simulator() {

@@ -12,6 +12,7 @@
 namespace asmevo::tests {
 
 object::CodeObject kernelObject(const std::string& name);
+std::string kernelDispatchPath(const std::string& name);
 dispatch::Dispatch kernelDispatch(const std::string& name);
 device::Device& simulator();
 

@@ -22,18 +22,26 @@ template <class... Tables> std::unordered_map<std::string_view, const CoreEntry*
 
 ConstType constTypeOf(OperandType type, std::string_view base) {
   switch (type) {
-  case OperandType::f16: return ConstType::f16;
+  case OperandType::f16:
+    return ConstType::f16;
   case OperandType::b8:
-  case OperandType::b16: return ConstType::b16;
+  case OperandType::b16:
+    return ConstType::b16;
   case OperandType::f32:
-  case OperandType::mix: return ConstType::f32;
-  case OperandType::f64: return ConstType::f64;
-  case OperandType::b64: return base.find("_i64") != std::string_view::npos ? ConstType::u64 : ConstType::b64;
+  case OperandType::mix:
+    return ConstType::f32;
+  case OperandType::f64:
+    return ConstType::f64;
+  case OperandType::b64:
+    return base.find("_i64") != std::string_view::npos ? ConstType::u64 : ConstType::b64;
   case OperandType::pkB16:
-  case OperandType::pkF16: return ConstType::pk16;
+  case OperandType::pkF16:
+    return ConstType::pk16;
   case OperandType::pkF32:
-  case OperandType::pkB32: return ConstType::pkF32;
-  default: return ConstType::b32;
+  case OperandType::pkB32:
+    return ConstType::pkF32;
+  default:
+    return ConstType::b32;
   }
 }
 
@@ -49,8 +57,11 @@ void planDpp(const isa::Modifiers& mods, AluPlan& plan) {
     unsigned from = lane;
     bool valid = true;
     switch (mods.dpp) {
-    case isa::DppCtrl::none: break;
-    case isa::DppCtrl::quadPerm: from = (lane & ~3u) + mods.quadPerm[lane & 3]; break;
+    case isa::DppCtrl::none:
+      break;
+    case isa::DppCtrl::quadPerm:
+      from = (lane & ~3u) + mods.quadPerm[lane & 3];
+      break;
     case isa::DppCtrl::rowShl:
       valid = in + n < 16;
       from = row + ((in + n) & 15);
@@ -59,19 +70,29 @@ void planDpp(const isa::Modifiers& mods, AluPlan& plan) {
       valid = in >= n;
       from = row + ((in - n) & 15);
       break;
-    case isa::DppCtrl::rowRor: from = row + ((in - n) & 15); break;
+    case isa::DppCtrl::rowRor:
+      from = row + ((in - n) & 15);
+      break;
     case isa::DppCtrl::waveShl:
       valid = lane < 63;
       from = (lane + 1) & 63;
       break;
-    case isa::DppCtrl::waveRol: from = (lane + 1) & 63; break;
+    case isa::DppCtrl::waveRol:
+      from = (lane + 1) & 63;
+      break;
     case isa::DppCtrl::waveShr:
       valid = lane > 0;
       from = (lane - 1) & 63;
       break;
-    case isa::DppCtrl::waveRor: from = (lane - 1) & 63; break;
-    case isa::DppCtrl::rowMirror: from = row + (15 - in); break;
-    case isa::DppCtrl::rowHalfMirror: from = (lane & ~7u) + (7 - (lane & 7)); break;
+    case isa::DppCtrl::waveRor:
+      from = (lane - 1) & 63;
+      break;
+    case isa::DppCtrl::rowMirror:
+      from = row + (15 - in);
+      break;
+    case isa::DppCtrl::rowHalfMirror:
+      from = (lane & ~7u) + (7 - (lane & 7));
+      break;
     case isa::DppCtrl::rowBcast15:
       valid = lane >= 16;
       from = valid ? row - 1 : 0;
@@ -80,7 +101,9 @@ void planDpp(const isa::Modifiers& mods, AluPlan& plan) {
       valid = lane >= 32;
       from = 31;
       break;
-    case isa::DppCtrl::rowNewBcast: from = row + (n & 15); break;
+    case isa::DppCtrl::rowNewBcast:
+      from = row + (n & 15);
+      break;
     }
     plan.dppLane[lane] = static_cast<std::uint8_t>(from);
     plan.dppIndex[lane / 16][in] = from & 15;
@@ -95,7 +118,8 @@ void planDpp(const isa::Modifiers& mods, AluPlan& plan) {
 /// Field of the destination that an SDWA dst_sel names.
 void planDestinationField(const isa::Modifiers& mods, AluPlan& plan) {
   switch (mods.dstSel) {
-  case isa::SdwaSel::dword: return;
+  case isa::SdwaSel::dword:
+    return;
   case isa::SdwaSel::word0:
   case isa::SdwaSel::word1:
     plan.resultBits = 16;
@@ -164,8 +188,8 @@ void planSource(const isa::Instruction& inst, const Src& src, unsigned printed, 
   if (mods.isSdwa && printed < 2)
     s.sdwa = mods.srcSel[printed];
   s.dpp = mods.dpp != isa::DppCtrl::none && printed == 0;
-  s.prepare = s.neg || s.abs || s.sext || s.packedSelect || s.mixHalf || s.high || s.dpp ||
-              s.sdwa != isa::SdwaSel::dword;
+  s.prepare =
+      s.neg || s.abs || s.sext || s.packedSelect || s.mixHalf || s.high || s.dpp || s.sdwa != isa::SdwaSel::dword;
   planSigns(s, info);
 }
 

@@ -26,8 +26,8 @@ struct PlainLoader {
 
 ASMEVO_LANE U32x16 permuted(U32x16 x, U32x16 lane) {
 #if defined(__AVX512F__)
-  return __builtin_bit_cast(U32x16, _mm512_permutexvar_epi32(__builtin_bit_cast(__m512i, lane),
-                                                             __builtin_bit_cast(__m512i, x)));
+  return __builtin_bit_cast(
+      U32x16, _mm512_permutexvar_epi32(__builtin_bit_cast(__m512i, lane), __builtin_bit_cast(__m512i, x)));
 #else
   struct Halves {
     __m256i low, high;
@@ -36,9 +36,9 @@ ASMEVO_LANE U32x16 permuted(U32x16 x, U32x16 lane) {
   const auto index = __builtin_bit_cast(Halves, lane);
   const auto half = [&](__m256i i) {
     const __m256i upper = _mm256_slli_epi32(i, 28); // bit 3 of the lane becomes the sign
-    return _mm256_castps_si256(
-        _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(from.low, i)),
-                         _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(from.high, i)), _mm256_castsi256_ps(upper)));
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(from.low, i)),
+                                                _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(from.high, i)),
+                                                _mm256_castsi256_ps(upper)));
   };
   return __builtin_bit_cast(U32x16, Halves{half(index.low), half(index.high)});
 #endif
@@ -274,7 +274,8 @@ template <class R, class... A> struct ReadsMask<R(A...)> {
 };
 
 template <class Spec> constexpr CoreEntry entryOf(const char* name) {
-  CoreEntry e{name, sem::Signature<typename Spec::Type>::info(), RoundField::none, &core<Spec>, nullptr, nullptr, nullptr};
+  CoreEntry e{name,   sem::Signature<typename Spec::Type>::info(), RoundField::none, &core<Spec>, nullptr, nullptr,
+              nullptr};
   if constexpr (Spec::rounds && sem::typeInfo(Spec::dst).isFloat)
     e.round = sem::typeInfo(Spec::dst).elementBits == 32 ? RoundField::f32 : RoundField::f64;
   if constexpr (Spec::handlers) {

@@ -1,6 +1,6 @@
 /// The handler for every form that the fast handlers leave: modifiers, DPP, SDWA, op_sel, clamp, other MODE settings.
-/// Sources are prepared into plain lanes, the opcode's core runs on all 64, and the result is finished and written under
-/// the mask of lanes.
+/// Sources are prepared into plain lanes, the opcode's core runs on all 64, and the result is finished and written
+/// under the mask of lanes.
 #include "emulator/alu/core.h"
 
 #include <immintrin.h>
@@ -11,7 +11,7 @@ namespace {
 
 /// MXCSR round mode for the life of the object. The fences keep arithmetic inside.
 class RoundMode {
-public:
+ public:
   ASMEVO_LANE explicit RoundMode(std::uint32_t guestRound) {
     // Guest: 0 nearest, 1 up, 2 down, 3 to zero. Host: 0 nearest, 1 down, 2 up, 3 to zero.
     constexpr unsigned host[] = {0, 2, 1, 3};
@@ -31,7 +31,7 @@ public:
   RoundMode(const RoundMode&) = delete;
   RoundMode& operator=(const RoundMode&) = delete;
 
-private:
+ private:
   unsigned old = 0;
   bool changed = false;
 };
@@ -73,12 +73,15 @@ void selectField(SourceView& view, std::uint32_t* out, isa::SdwaSel sel, bool se
     shift = 8 * static_cast<unsigned>(sel);
     width = 8;
     break;
-  case isa::SdwaSel::word0: width = 16; break;
+  case isa::SdwaSel::word0:
+    width = 16;
+    break;
   case isa::SdwaSel::word1:
     shift = 16;
     width = 16;
     break;
-  case isa::SdwaSel::dword: break;
+  case isa::SdwaSel::dword:
+    break;
   }
   const unsigned up = 32 - width - shift, down = 32 - width;
   transform(view, 0, out, [&](U32x16 x) {
@@ -163,9 +166,7 @@ void prepare(SourceView& view, Buffers& buffers, unsigned index, const AluPlan& 
 
 /// Multiplies by 2, 4 or 1/2 where MODE lets it: no output denormals of this type, not IEEE. -0 becomes +0.
 template <class F, class V> ASMEVO_LANE V scaled(const Lanes<ModeState>& d, F f, V x, unsigned omod) {
-  constexpr int exponents[] = {0, 1, 2, -1};
   constexpr std::uint64_t factors[] = {0, flt::powerOfTwo<F>(1), flt::powerOfTwo<F>(2), flt::powerOfTwo<F>(-1)};
-  static_cast<void>(exponents);
   const V r = d.fmul(f, x, d.bitsLike(f, x, factors[omod & 3]));
   return blend(maskOf((r & d.bitsLike(f, x, flt::absMask<F>)) == d.bitsLike(f, x, 0)), d.bitsLike(f, x, 0), r);
 }
@@ -181,8 +182,8 @@ template <class F, class V> ASMEVO_LANE V clamped(const Lanes<ModeState>& d, F f
   return blend(nan, d.mode.dx10Clamp ? zero : bits, r);
 }
 
-template <class F> void modifyDwords(const AluPlan& plan, const Lanes<ModeState>& d, std::uint32_t* lanes, F f,
-                                     bool scale) {
+template <class F>
+void modifyDwords(const AluPlan& plan, const Lanes<ModeState>& d, std::uint32_t* lanes, F f, bool scale) {
   for (unsigned chunk = 0; chunk < 4; ++chunk) {
     auto* p = reinterpret_cast<U32x16*>(lanes + 16 * chunk);
     U32x16 x = *p;

@@ -1,6 +1,6 @@
-/// The vector value domain: 16 lanes at a time. Included by *_simd.cpp only, which are built once per host vector level;
-/// everything here is inlined into them. Both levels give the same bits: every NaN result is canonical, every constant and
-/// every order of operations is spelled out, and no library function is called.
+/// The vector value domain: 16 lanes at a time. Included by *_simd.cpp only, which are built once per host vector
+/// level; everything here is inlined into them. Both levels give the same bits: every NaN result is canonical, every
+/// constant and every order of operations is spelled out, and no library function is called.
 #pragma once
 
 #include "emulator/alu/mode_state.h"
@@ -25,10 +25,18 @@ using I64x16 = std::int64_t __attribute__((ext_vector_type(16)));
 using F64x16 = double __attribute__((ext_vector_type(16)));
 using Mask16 = bool __attribute__((ext_vector_type(16)));
 
-ASMEVO_LANE Mask16 maskOf(I32x16 x) { return __builtin_convertvector(x, Mask16); }
-ASMEVO_LANE Mask16 maskOf(I64x16 x) { return __builtin_convertvector(x, Mask16); }
-ASMEVO_LANE Mask16 maskFromBits(std::uint16_t bits) { return __builtin_bit_cast(Mask16, bits); }
-ASMEVO_LANE std::uint16_t bitsFromMask(Mask16 m) { return __builtin_bit_cast(std::uint16_t, m); }
+ASMEVO_LANE Mask16 maskOf(I32x16 x) {
+  return __builtin_convertvector(x, Mask16);
+}
+ASMEVO_LANE Mask16 maskOf(I64x16 x) {
+  return __builtin_convertvector(x, Mask16);
+}
+ASMEVO_LANE Mask16 maskFromBits(std::uint16_t bits) {
+  return __builtin_bit_cast(Mask16, bits);
+}
+ASMEVO_LANE std::uint16_t bitsFromMask(Mask16 m) {
+  return __builtin_bit_cast(std::uint16_t, m);
+}
 ASMEVO_LANE U32x16 blend(Mask16 m, U32x16 a, U32x16 b) {
   const I32x16 wide = -__builtin_convertvector(m, I32x16);
   return wide ? a : b;
@@ -37,20 +45,36 @@ ASMEVO_LANE U64x16 blend(Mask16 m, U64x16 a, U64x16 b) {
   const I64x16 wide = -__builtin_convertvector(m, I64x16);
   return wide ? a : b;
 }
-ASMEVO_LANE F32x16 asF32(U32x16 x) { return __builtin_bit_cast(F32x16, x); }
-ASMEVO_LANE U32x16 asU32(F32x16 x) { return __builtin_bit_cast(U32x16, x); }
-ASMEVO_LANE F64x16 asF64(U64x16 x) { return __builtin_bit_cast(F64x16, x); }
-ASMEVO_LANE U64x16 asU64(F64x16 x) { return __builtin_bit_cast(U64x16, x); }
+ASMEVO_LANE F32x16 asF32(U32x16 x) {
+  return __builtin_bit_cast(F32x16, x);
+}
+ASMEVO_LANE U32x16 asU32(F32x16 x) {
+  return __builtin_bit_cast(U32x16, x);
+}
+ASMEVO_LANE F64x16 asF64(U64x16 x) {
+  return __builtin_bit_cast(F64x16, x);
+}
+ASMEVO_LANE U64x16 asU64(F64x16 x) {
+  return __builtin_bit_cast(U64x16, x);
+}
 ASMEVO_LANE F32x16 halfToFloat(U32x16 a) {
   return __builtin_convertvector(__builtin_bit_cast(H16x16, __builtin_convertvector(a, U16x16)), F32x16);
 }
 ASMEVO_LANE U32x16 floatToHalf(F32x16 a) {
   return __builtin_convertvector(__builtin_bit_cast(U16x16, __builtin_convertvector(a, H16x16)), U32x16);
 }
-ASMEVO_LANE F64x16 widen(F32x16 a) { return __builtin_convertvector(a, F64x16); }
-ASMEVO_LANE F32x16 narrowed(F64x16 a) { return __builtin_convertvector(a, F32x16); }
-ASMEVO_LANE U64x16 splat64(std::uint64_t x) { return U64x16(x); }
-ASMEVO_LANE F64x16 fma64(F64x16 a, F64x16 b, F64x16 c) { return __builtin_elementwise_fma(a, b, c); }
+ASMEVO_LANE F64x16 widen(F32x16 a) {
+  return __builtin_convertvector(a, F64x16);
+}
+ASMEVO_LANE F32x16 narrowed(F64x16 a) {
+  return __builtin_convertvector(a, F32x16);
+}
+ASMEVO_LANE U64x16 splat64(std::uint64_t x) {
+  return U64x16(x);
+}
+ASMEVO_LANE F64x16 fma64(F64x16 a, F64x16 b, F64x16 c) {
+  return __builtin_elementwise_fma(a, b, c);
+}
 
 // Polynomials in double precision. Errors stay below 2^-50 relative, so that rounding to f32 (24 bits) or f16 gives the
 // correctly rounded result but for values within 2^-26 ulp of a tie.
@@ -61,9 +85,20 @@ ASMEVO_LANE F64x16 exp2Double(F64x16 x) {
   const F64x16 shifted = x + magic;
   const F64x16 r = x - (shifted - magic);
   const F64x16 t = r * F64x16(0x1.62e42fefa39efp-1);
-  constexpr double c[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-                          1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
-                          1.0 / 6.0,          0.5,               1.0,              1.0};
+  constexpr double c[] = {1.0 / 6227020800.0,
+                          1.0 / 479001600.0,
+                          1.0 / 39916800.0,
+                          1.0 / 3628800.0,
+                          1.0 / 362880.0,
+                          1.0 / 40320.0,
+                          1.0 / 5040.0,
+                          1.0 / 720.0,
+                          1.0 / 120.0,
+                          1.0 / 24.0,
+                          1.0 / 6.0,
+                          0.5,
+                          1.0,
+                          1.0};
   F64x16 p = F64x16(c[0]);
 #pragma clang loop unroll(full)
   for (unsigned i = 1; i < 14; ++i)
@@ -169,7 +204,7 @@ template <class P> struct Lanes {
   ASMEVO_LANE B32 ctz(B32 a) const { return __builtin_elementwise_ctzg(a, B32(32)); }
   ASMEVO_LANE B64 ctz(B64 a) const { return __builtin_elementwise_ctzg(a, B64(64)); }
   ASMEVO_LANE B64 zext(B32 a) const { return __builtin_convertvector(a, B64); }
-  ASMEVO_LANE B64 sext(B32 a) const { return (B64)__builtin_convertvector((I32x16)a, I64x16); }
+  ASMEVO_LANE B64 sext(B32 a) const { return (B64) __builtin_convertvector((I32x16)a, I64x16); }
   ASMEVO_LANE B32 lo(B64 a) const { return __builtin_convertvector(a, B32); }
   ASMEVO_LANE B32 hi(B64 a) const { return __builtin_convertvector(a >> B64(32), B32); }
   ASMEVO_LANE B64 pack(B32 low, B32 high) const { return zext(low) | (zext(high) << B64(32)); }
@@ -296,8 +331,8 @@ template <class P> struct Lanes {
   ASMEVO_LANE B64 fldexp(flt::F64 f, B64 a, B32 n) const {
     const B64 bounded = sext(smax(smin(n, B32(4200)), B32(static_cast<std::uint32_t>(-4200))));
     const F64x16 x = load(f, a);
-    // Denormals are made normal first; then the exponent field is set, 64 above the wanted one where that is not normal,
-    // and one multiplication rounds.
+    // Denormals are made normal first; then the exponent field is set, 64 above the wanted one where that is not
+    // normal, and one multiplication rounds.
     const Mask16 denormal = maskOf((asU64(x) & B64(0x7ff0000000000000)) == B64(0));
     const F64x16 normal = asF64(blend(denormal, asU64(x * F64x16(0x1p64)), asU64(x)));
     const B64 field = (asU64(normal) >> B64(52)) & B64(0x7ff);
@@ -307,8 +342,8 @@ template <class P> struct Lanes {
     const Mask16 high = slt(B64(2046), wanted);
     const B64 fraction = asU64(normal) & B64(0x800fffffffffffff);
     const F64x16 inRange = asF64(fraction | (blend(low, lifted, blend(high, B64(2046), wanted)) << B64(52)));
-    const F64x16 last = asF64(blend(low, B64(0x3bf0000000000000), blend(high, B64(0x4000000000000000),
-                                                                         B64(0x3ff0000000000000))));
+    const F64x16 last =
+        asF64(blend(low, B64(0x3bf0000000000000), blend(high, B64(0x4000000000000000), B64(0x3ff0000000000000))));
     // Above the range: 2^1023 * 2 or more overflows by the rounding mode.
     const Mask16 kept = maskOf(x == F64x16(0)) | maskOf(field == B64(0x7ff));
     return store(f, asF64(blend(kept, asU64(x), asU64(inRange * last))));
@@ -325,9 +360,7 @@ template <class P> struct Lanes {
   ASMEVO_LANE B32 fsqrt(flt::F32 f, B32 a) const { return canonical(__builtin_elementwise_sqrt(asF32(flushed(f, a)))); }
   ASMEVO_LANE B32 fsqrt(flt::F16 f, B32 a) const { return store(f, __builtin_elementwise_sqrt(load(f, a))); }
   ASMEVO_LANE B64 fsqrt(flt::F64 f, B64 a) const { return store(f, __builtin_elementwise_sqrt(load(f, a))); }
-  ASMEVO_LANE F32x16 rsqOf(F32x16 x) const {
-    return narrowed(F64x16(1.0) / __builtin_elementwise_sqrt(widen(x)));
-  }
+  ASMEVO_LANE F32x16 rsqOf(F32x16 x) const { return narrowed(F64x16(1.0) / __builtin_elementwise_sqrt(widen(x))); }
   ASMEVO_LANE B32 frsq(flt::F32 f, B32 a) const { return canonical(rsqOf(asF32(flushed(f, a)))); }
   ASMEVO_LANE B32 frsq(flt::F16 f, B32 a) const { return store(f, rsqOf(load(f, a))); }
   /// One correction step takes 1/sqrt from two roundings to (nearly always) the correctly rounded value.
@@ -388,14 +421,12 @@ template <class P> struct Lanes {
   ASMEVO_LANE B32 f32FromU32(B32 a) const { return asU32(__builtin_convertvector(a, F32x16)); }
   ASMEVO_LANE B64 f64FromI32(B32 a) const { return asU64(__builtin_convertvector((I32x16)a, F64x16)); }
   /// 2^52 + a is exact.
-  ASMEVO_LANE B64 f64FromU32(B32 a) const {
-    return asU64(asF64(zext(a) | B64(0x4330000000000000)) - F64x16(0x1p52));
-  }
+  ASMEVO_LANE B64 f64FromU32(B32 a) const { return asU64(asF64(zext(a) | B64(0x4330000000000000)) - F64x16(0x1p52)); }
   ASMEVO_LANE B32 i32FromF32(B32 a) const {
     const F32x16 x = asF32(a);
     const Mask16 inside = maskOf(x >= F32x16(-0x1p31f)) & maskOf(x < F32x16(0x1p31f));
     const F32x16 safe = asF32(blend(inside, a, B32(0)));
-    const B32 r = (B32)__builtin_convertvector(safe, I32x16);
+    const B32 r = (B32) __builtin_convertvector(safe, I32x16);
     return saturated(inside, r, maskOf(x >= F32x16(0x1p31f)), 0x7fffffff, maskOf(x < F32x16(-0x1p31f)), 0x80000000);
   }
   ASMEVO_LANE B32 u32FromF32(B32 a) const { return u32FromF64(asU64(widen(asF32(a)))); }
@@ -403,7 +434,7 @@ template <class P> struct Lanes {
     const F64x16 x = asF64(a);
     const Mask16 inside = maskOf(x > F64x16(-2147483649.0)) & maskOf(x < F64x16(2147483648.0));
     const F64x16 safe = asF64(blend(inside, a, B64(0)));
-    const B32 r = (B32)__builtin_convertvector(safe, I32x16);
+    const B32 r = (B32) __builtin_convertvector(safe, I32x16);
     return saturated(inside, r, maskOf(x >= F64x16(2147483648.0)), 0x7fffffff, maskOf(x <= F64x16(-2147483649.0)),
                      0x80000000);
   }
@@ -412,7 +443,8 @@ template <class P> struct Lanes {
     const F64x16 x = asF64(a);
     const Mask16 inside = maskOf(x >= F64x16(0.0)) & maskOf(x < F64x16(0x1p32));
     const F64x16 safe = __builtin_elementwise_trunc(asF64(blend(inside, a, B64(0))));
-    return saturated(inside, lo(asU64(safe + F64x16(0x1p52))), maskOf(x >= F64x16(0x1p32)), 0xffffffff, cmask(false), 0);
+    return saturated(inside, lo(asU64(safe + F64x16(0x1p52))), maskOf(x >= F64x16(0x1p32)), 0xffffffff, cmask(false),
+                     0);
   }
   ASMEVO_LANE B32 saturated(Mask16 inside, B32 r, Mask16 above, std::uint32_t top, Mask16 below,
                             std::uint32_t bottom) const {

@@ -37,8 +37,8 @@ struct CoreEntry {
   isa::semantics::SignatureInfo signature;
   RoundField round;
   Core core;
-  Handler allVgpr; ///< sources are VGPRs without modifiers; null: only the general handler
-  Handler anyKind; ///< VGPRs, SGPRs and constants without modifiers
+  Handler allVgpr;  ///< sources are VGPRs without modifiers; null: only the general handler
+  Handler anyKind;  ///< VGPRs, SGPRs and constants without modifiers
   Handler modified; ///< abs, neg, op_sel of pairs, DPP within rows
 };
 
@@ -50,13 +50,13 @@ struct SourcePlan {
   std::uint32_t keep[2] = {~0u, ~0u}, flip[2] = {0, 0}; ///< abs and neg of each dword
   bool neg = false, abs = false, sext = false;
   bool negHi = false;
-  bool high = false;    ///< op_sel: low element from the high half (dword)
-  bool highHi = true;   ///< op_sel_hi: high element from the high half (dword)
+  bool high = false;  ///< op_sel: low element from the high half (dword)
+  bool highHi = true; ///< op_sel_hi: high element from the high half (dword)
   bool packedSelect = false;
   bool mixHalf = false; ///< mix: the source is a half
   isa::SdwaSel sdwa = isa::SdwaSel::dword;
   bool dpp = false;
-  bool old = false;     ///< the destination's old value
+  bool old = false; ///< the destination's old value
 };
 
 struct AluPlan {
@@ -65,22 +65,22 @@ struct AluPlan {
   std::uint8_t sources = 0;
   std::array<SourcePlan, 4> src{};
   isa::semantics::OperandType dst = isa::semantics::OperandType::none;
-  bool maskOut = false;    ///< writes op.sdst from the core's mask
+  bool maskOut = false; ///< writes op.sdst from the core's mask
   bool maskIn = false;
-  bool execOut = false;    ///< v_cmpx: EXEC too
+  bool execOut = false; ///< v_cmpx: EXEC too
   isa::semantics::Unwritten unwritten = isa::semantics::Unwritten::zero;
   std::uint8_t resultBits = 32, resultShift = 0; ///< of a result narrower than a dword
-  bool insert = false;     ///< the result goes into a field of the old register
-  bool insertSext = false; ///< SDWA dst_unused SEXT
-  bool insertPad = false;  ///< SDWA dst_unused PAD
+  bool insert = false;                           ///< the result goes into a field of the old register
+  bool insertSext = false;                       ///< SDWA dst_unused SEXT
+  bool insertPad = false;                        ///< SDWA dst_unused PAD
   bool clamp = false;
   std::uint8_t omod = 0;
   RoundField round = RoundField::none;
   bool dpp = false;
-  bool dppZero = false;    ///< bound_ctrl: invalid lanes read 0 instead of not being written
+  bool dppZero = false;                      ///< bound_ctrl: invalid lanes read 0 instead of not being written
   std::uint64_t dppRows = ~std::uint64_t{0}; ///< lanes that row_mask and bank_mask let through
   std::array<std::uint8_t, 64> dppLane{};    ///< source lane
-  bool dppInRow = false;   ///< every source lane is in the lane's own row of 16
+  bool dppInRow = false;                     ///< every source lane is in the lane's own row of 16
   std::uint64_t dppValid = ~std::uint64_t{0};
   alignas(64) std::uint32_t dppIndex[4][16] = {}; ///< dppLane within the row
   alignas(64) std::uint32_t constants[4][2][16] = {};

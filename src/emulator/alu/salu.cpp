@@ -29,9 +29,15 @@ template <class Tag> [[gnu::always_inline]] inline auto read(const Wave& wave, c
     return wave.scalar32(op->src[index]);
 }
 
-[[gnu::always_inline]] inline void write(Wave& wave, const Op* op, std::uint32_t v) { wave.sgpr[op->dst] = v; }
-[[gnu::always_inline]] inline void write(Wave& wave, const Op* op, std::uint64_t v) { wave.setPair(op->dst, v); }
-[[gnu::always_inline]] inline void write(Wave& wave, const Op*, bool scc) { wave.scc = scc; }
+[[gnu::always_inline]] inline void write(Wave& wave, const Op* op, std::uint32_t v) {
+  wave.sgpr[op->dst] = v;
+}
+[[gnu::always_inline]] inline void write(Wave& wave, const Op* op, std::uint64_t v) {
+  wave.setPair(op->dst, v);
+}
+[[gnu::always_inline]] inline void write(Wave& wave, const Op*, bool scc) {
+  wave.scc = scc;
+}
 template <class V> [[gnu::always_inline]] inline void write(Wave& wave, const Op* op, sem::Out<V, bool> r) {
   write(wave, op, r.value);
   wave.scc = r.mask;
@@ -117,9 +123,10 @@ Status bindScalar(const isa::Instruction& inst, const BindContext& context, Hand
     Src& src = op.src[i];
     if (t == OperandType::simm16 || t == OperandType::uimm16) {
       src.kind = SrcKind::constant;
-      src.constant = t == OperandType::uimm16
-                         ? inst.simm16 & 0xffff
-                         : static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(inst.simm16)));
+      src.constant =
+          t == OperandType::uimm16
+              ? inst.simm16 & 0xffff
+              : static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(inst.simm16)));
       continue;
     }
     if (at >= operands.size())

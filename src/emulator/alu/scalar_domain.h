@@ -59,7 +59,7 @@ struct ScalarDomain {
   static Mask mxor(Mask a, Mask b) { return a != b; }
   static Mask mnot(Mask a) { return !a; }
 
-private:
+ private:
   static std::int32_t signedOf(B32 a) { return static_cast<std::int32_t>(a); }
   static std::int64_t signedOf(B64 a) { return static_cast<std::int64_t>(a); }
 };

@@ -15,7 +15,9 @@ using isa::sreg::m0;
 constexpr std::uint32_t indexOn = 0x10000;
 constexpr unsigned indexSrc0 = 12, indexDst = 15;
 
-void nopHandler(Wave& wave, const Op* op) { ASMEVO_NEXT(wave, op); }
+void nopHandler(Wave& wave, const Op* op) {
+  ASMEVO_NEXT(wave, op);
+}
 
 /// Lane of the lowest set bit of EXEC, 0 when there is none.
 void readFirstLane(Wave& wave, const Op* op) {
@@ -70,8 +72,8 @@ void moveRelativeDestination(Wave& wave, const Op* op) {
 }
 
 void gprIndexOn(Wave& wave, const Op* op) {
-  wave.sgpr[m0] = (wave.sgpr[m0] & ~0xf0ffu) | (wave.scalar32(op->src[0]) & 0xff) |
-                  static_cast<std::uint32_t>(op->aux & 0xf) << 12;
+  wave.sgpr[m0] =
+      (wave.sgpr[m0] & ~0xf0ffu) | (wave.scalar32(op->src[0]) & 0xff) | static_cast<std::uint32_t>(op->aux & 0xf) << 12;
   wave.gprIdx = indexOn;
   ASMEVO_NEXT(wave, op);
 }
@@ -178,8 +180,9 @@ Status bindSpecial(const isa::Instruction& inst, const BindContext& context, Op&
     return i < operands.size() && operands[i].kind == isa::OperandKind::sgpr && operands[i].index + dwords <= 128u;
   };
   const auto scalarSource = [&](std::size_t i, unsigned dwords) {
-    return i < operands.size() && (operands[i].kind == isa::OperandKind::imm || operands[i].kind == isa::OperandKind::fpImm ||
-                                   (operands[i].kind == isa::OperandKind::sgpr && operands[i].index + dwords <= 256u));
+    return i < operands.size() &&
+           (operands[i].kind == isa::OperandKind::imm || operands[i].kind == isa::OperandKind::fpImm ||
+            (operands[i].kind == isa::OperandKind::sgpr && operands[i].index + dwords <= 256u));
   };
   const auto vector = [&](std::size_t i) {
     return i < operands.size() &&

@@ -1,11 +1,11 @@
 /// The value domain that instruction bodies are written over.
 ///
-/// A body is a function template `auto name(const D& d, ...)`. It holds no host type and no branch on a value, so that the
-/// same text gives the emulator's lanes, the scalar unit and the prover's terms. D has
+/// A body is a function template `auto name(const D& d, ...)`. It holds no host type and no branch on a value, so that
+/// the same text gives the emulator's lanes, the scalar unit and the prover's terms. D has
 ///
 /// Types
-///   D::B32, D::B64  bits of a register or register pair; 16-bit values lie in the low half of a B32, whatever is above.
-///   D::Mask         one truth value (per lane in a vector domain; SCC in the scalar one).
+///   D::B32, D::B64  bits of a register or register pair; 16-bit values lie in the low half of a B32, whatever is
+///   above. D::Mask         one truth value (per lane in a vector domain; SCC in the scalar one).
 /// Constants
 ///   c32(x) c64(x) cmask(bool)
 /// Integers, overloaded on B32 and B64
@@ -16,13 +16,14 @@
 /// Masks
 ///   mand mor mxor mnot   lane() -> B32: the lane's number
 ///
-/// Floating point. The first argument is the format, flt::F16 (low half of a B32), flt::F32 (B32) or flt::F64 (B64). Every
-/// operation reads its inputs and rounds its result as the MODE register says (denormals flushed or kept by type, round
-/// mode by type); a NaN that it computes is the format's positive quiet NaN with an otherwise zero payload.
+/// Floating point. The first argument is the format, flt::F16 (low half of a B32), flt::F32 (B32) or flt::F64 (B64).
+/// Every operation reads its inputs and rounds its result as the MODE register says (denormals flushed or kept by type,
+/// round mode by type); a NaN that it computes is the format's positive quiet NaN with an otherwise zero payload.
 ///   fadd fmul ffma (one rounding) ffloor fceil ftrunc frndne fldexp(f, x, n: B32)   feq flt fle funord -> Mask
 ///   fmin fmax     by IEEE mode: a signaling NaN is quieted and returned, else the other operand of a NaN
 ///   fin(f, x)     a denormal flushed as an input is
-///   fexp flog (base 2) frcp frsq fsqrt fsin fcos (of revolutions): the correctly rounded result; f32: denormal inputs and
+///   fexp flog (base 2) frcp frsq fsqrt fsin fcos (of revolutions): the correctly rounded result; f32: denormal inputs
+///   and
 ///                 results are flushed whatever MODE says
 /// Conversions
 ///   f32FromF16 f16FromF32 f16FromF32Rtz f64FromF32 f32FromF64  f32FromI32 f32FromU32 f64FromI32 f64FromU32

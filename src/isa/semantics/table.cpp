@@ -6,8 +6,7 @@ namespace asmevo::isa::semantics {
 
 std::span<const OpcodeInfo> opcodeTable() {
   static constexpr OpcodeInfo table[] = {
-#define ASMEVO_OP(name, speed, use, body, signature, section)                                                          \
-  {#name, Signature<signature>::info(), section, false},
+#define ASMEVO_OP(name, speed, use, body, signature, section) {#name, Signature<signature>::info(), section, false},
 #include "isa/semantics/compare_float.def"
 #include "isa/semantics/compare_int.def"
 #include "isa/semantics/conversions.def"
@@ -19,8 +18,7 @@ std::span<const OpcodeInfo> opcodeTable() {
 #include "isa/semantics/vop_int.def"
 #include "isa/semantics/vop_int16.def"
 #undef ASMEVO_OP
-#define ASMEVO_OP(name, speed, use, body, signature, section)                                                          \
-  {#name, Signature<signature>::info(), section, true},
+#define ASMEVO_OP(name, speed, use, body, signature, section) {#name, Signature<signature>::info(), section, true},
 #include "isa/semantics/sop.def"
 #undef ASMEVO_OP
   };
@@ -40,10 +38,23 @@ const OpcodeInfo* findOpcode(std::string_view mnemonic) {
 
 std::span<const std::string_view> specialOpcodes() {
   static constexpr std::string_view names[] = {
-      "v_nop",          "v_clrexcp",         "v_swap_b32",     "v_readfirstlane_b32", "v_readlane_b32",
-      "v_writelane_b32", "s_movrels_b32",    "s_movrels_b64",  "s_movreld_b32",       "s_movreld_b64",
-      "s_set_gpr_idx_on", "s_set_gpr_idx_off", "s_set_gpr_idx_mode", "s_set_gpr_idx_idx", "s_getreg_b32",
-      "s_setreg_b32",   "s_setreg_imm32_b32",
+      "v_nop",
+      "v_clrexcp",
+      "v_swap_b32",
+      "v_readfirstlane_b32",
+      "v_readlane_b32",
+      "v_writelane_b32",
+      "s_movrels_b32",
+      "s_movrels_b64",
+      "s_movreld_b32",
+      "s_movreld_b64",
+      "s_set_gpr_idx_on",
+      "s_set_gpr_idx_off",
+      "s_set_gpr_idx_mode",
+      "s_set_gpr_idx_idx",
+      "s_getreg_b32",
+      "s_setreg_b32",
+      "s_setreg_imm32_b32",
   };
   return names;
 }

@@ -29,7 +29,8 @@ std::span<const OpcodeInfo> opcodeTable();
 /// The row of a base mnemonic, or null when the opcode is not modelled by a body.
 const OpcodeInfo* findOpcode(std::string_view mnemonic);
 
-/// Mnemonics that the emulator executes without a lane-wise body: lane access, register indexing, mode and special moves.
+/// Mnemonics that the emulator executes without a lane-wise body: lane access, register indexing, mode and special
+/// moves.
 std::span<const std::string_view> specialOpcodes();
 
 } // namespace asmevo::isa::semantics

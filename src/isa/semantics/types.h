@@ -12,9 +12,9 @@ namespace asmevo::isa::semantics {
 /// number of registers.
 enum class OperandType : std::uint8_t {
   none,
-  b8,    ///< low 8 bits (v_cvt_sr_*: a byte of the destination)
-  b16,   ///< low 16 bits, integer
-  f16,   ///< low 16 bits
+  b8,  ///< low 8 bits (v_cvt_sr_*: a byte of the destination)
+  b16, ///< low 16 bits, integer
+  f16, ///< low 16 bits
   b32,
   f32,
   b64,
@@ -25,39 +25,56 @@ enum class OperandType : std::uint8_t {
   pkB32, ///< two dwords in a register pair
   mix,   ///< v_fma_mix: f32, or a half of a register, by op_sel_hi and op_sel
   b128,
-  mask,  ///< one bit per lane: an SGPR pair or VCC; of a scalar instruction: SCC
+  mask,   ///< one bit per lane: an SGPR pair or VCC; of a scalar instruction: SCC
   simm16, ///< 16-bit immediate of SOPK, sign-extended
   uimm16, ///< 16-bit immediate of SOPK, zero-extended
-  exec,  ///< the EXEC mask, not printed
+  exec,   ///< the EXEC mask, not printed
 };
 
 struct OperandTypeInfo {
   std::uint8_t dwords;      ///< vector registers; of a mask: scalar registers
   std::uint8_t elementBits; ///< width neg, abs and clamp act on
   bool isFloat;
-  bool packed;              ///< two elements with op_sel / op_sel_hi
+  bool packed; ///< two elements with op_sel / op_sel_hi
 };
 
 constexpr OperandTypeInfo typeInfo(OperandType type) {
   switch (type) {
-  case OperandType::none: return {0, 0, false, false};
-  case OperandType::b8: return {1, 8, false, false};
-  case OperandType::b16: return {1, 16, false, false};
-  case OperandType::f16: return {1, 16, true, false};
-  case OperandType::b32: return {1, 32, false, false};
-  case OperandType::f32: return {1, 32, true, false};
-  case OperandType::b64: return {2, 64, false, false};
-  case OperandType::f64: return {2, 64, true, false};
-  case OperandType::pkB16: return {1, 16, false, true};
-  case OperandType::pkF16: return {1, 16, true, true};
-  case OperandType::pkF32: return {2, 32, true, true};
-  case OperandType::pkB32: return {2, 32, false, true};
-  case OperandType::mix: return {1, 32, true, false};
-  case OperandType::b128: return {4, 32, false, false};
-  case OperandType::mask: return {2, 64, false, false};
+  case OperandType::none:
+    return {0, 0, false, false};
+  case OperandType::b8:
+    return {1, 8, false, false};
+  case OperandType::b16:
+    return {1, 16, false, false};
+  case OperandType::f16:
+    return {1, 16, true, false};
+  case OperandType::b32:
+    return {1, 32, false, false};
+  case OperandType::f32:
+    return {1, 32, true, false};
+  case OperandType::b64:
+    return {2, 64, false, false};
+  case OperandType::f64:
+    return {2, 64, true, false};
+  case OperandType::pkB16:
+    return {1, 16, false, true};
+  case OperandType::pkF16:
+    return {1, 16, true, true};
+  case OperandType::pkF32:
+    return {2, 32, true, true};
+  case OperandType::pkB32:
+    return {2, 32, false, true};
+  case OperandType::mix:
+    return {1, 32, true, false};
+  case OperandType::b128:
+    return {4, 32, false, false};
+  case OperandType::mask:
+    return {2, 64, false, false};
   case OperandType::simm16:
-  case OperandType::uimm16: return {0, 32, false, false};
-  case OperandType::exec: return {2, 64, false, false};
+  case OperandType::uimm16:
+    return {0, 32, false, false};
+  case OperandType::exec:
+    return {2, 64, false, false};
   }
   return {0, 0, false, false};
 }
@@ -123,7 +140,7 @@ struct SignatureInfo {
   Unwritten unwritten = Unwritten::zero;
   std::uint8_t sources = 0;
   std::array<OperandType, 4> src{};
-  std::array<bool, 4> old{};           ///< source is the destination's old value, not printed
+  std::array<bool, 4> old{}; ///< source is the destination's old value, not printed
 };
 
 template <class Fn> struct Signature;

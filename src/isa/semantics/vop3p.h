@@ -6,7 +6,9 @@
 
 namespace asmevo::isa::semantics {
 
-ASMEVO_SEM bothHalves(const auto& d, auto a, auto b, auto f) { return pack16(d, f(a, b), f(hi16(d, a), hi16(d, b))); }
+ASMEVO_SEM bothHalves(const auto& d, auto a, auto b, auto f) {
+  return pack16(d, f(a, b), f(hi16(d, a), hi16(d, b)));
+}
 ASMEVO_SEM bothHalves3(const auto& d, auto a, auto b, auto c, auto f) {
   return pack16(d, f(a, b, c), f(hi16(d, a), hi16(d, b), hi16(d, c)));
 }
@@ -54,7 +56,9 @@ ASMEVO_SEM pk_fma_f32(const auto& d, auto a, auto b, auto c) {
 }
 
 // v_fma_mix: the sources have been widened to f32.
-ASMEVO_SEM fma_mix_f32(const auto& d, auto a, auto b, auto c) { return d.ffma(flt::F32{}, a, b, c); }
+ASMEVO_SEM fma_mix_f32(const auto& d, auto a, auto b, auto c) {
+  return d.ffma(flt::F32{}, a, b, c);
+}
 ASMEVO_SEM fma_mix_f16(const auto& d, auto a, auto b, auto c) {
   return d.f16FromF32(d.ffma(flt::F32{}, a, b, c));
 }

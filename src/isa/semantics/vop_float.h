@@ -13,9 +13,15 @@ template <class F> ASMEVO_SEM valueBits(const auto& d, auto a) {
   else
     return a;
 }
-template <class F> ASMEVO_SEM fabsBits(const auto& d, auto a) { return d.and_(a, bitsOf<F>(d, flt::absMask<F>)); }
-template <class F> ASMEVO_SEM fsignBits(const auto& d, auto a) { return d.and_(a, bitsOf<F>(d, flt::signBit<F>)); }
-template <class F> ASMEVO_SEM fneg(const auto& d, auto a) { return d.xor_(a, bitsOf<F>(d, flt::signBit<F>)); }
+template <class F> ASMEVO_SEM fabsBits(const auto& d, auto a) {
+  return d.and_(a, bitsOf<F>(d, flt::absMask<F>));
+}
+template <class F> ASMEVO_SEM fsignBits(const auto& d, auto a) {
+  return d.and_(a, bitsOf<F>(d, flt::signBit<F>));
+}
+template <class F> ASMEVO_SEM fneg(const auto& d, auto a) {
+  return d.xor_(a, bitsOf<F>(d, flt::signBit<F>));
+}
 template <class F> ASMEVO_SEM fracBits(const auto& d, auto a) {
   return d.and_(a, bitsOf<F>(d, flt::mantissaMask<F>));
 }
@@ -28,23 +34,39 @@ template <class F> ASMEVO_SEM isNan(const auto& d, auto a) {
 template <class F> ASMEVO_SEM isInf(const auto& d, auto a) {
   return d.eq(fabsBits<F>(d, a), bitsOf<F>(d, flt::infinity<F>));
 }
-template <class F> ASMEVO_SEM isZero(const auto& d, auto a) { return d.eq(fabsBits<F>(d, a), bitsOf<F>(d, 0)); }
+template <class F> ASMEVO_SEM isZero(const auto& d, auto a) {
+  return d.eq(fabsBits<F>(d, a), bitsOf<F>(d, 0));
+}
 template <class F> ASMEVO_SEM quiet(const auto& d, auto a) {
   return d.or_(valueBits<F>(d, a), bitsOf<F>(d, flt::quietBit<F>));
 }
 
-template <class F> ASMEVO_SEM fadd(const auto& d, auto a, auto b) { return d.fadd(F{}, a, b); }
-template <class F> ASMEVO_SEM fsub(const auto& d, auto a, auto b) { return d.fadd(F{}, a, fneg<F>(d, b)); }
-template <class F> ASMEVO_SEM fsubrev(const auto& d, auto a, auto b) { return d.fadd(F{}, b, fneg<F>(d, a)); }
-template <class F> ASMEVO_SEM fmul(const auto& d, auto a, auto b) { return d.fmul(F{}, a, b); }
-template <class F> ASMEVO_SEM ffma(const auto& d, auto a, auto b, auto c) { return d.ffma(F{}, a, b, c); }
+template <class F> ASMEVO_SEM fadd(const auto& d, auto a, auto b) {
+  return d.fadd(F{}, a, b);
+}
+template <class F> ASMEVO_SEM fsub(const auto& d, auto a, auto b) {
+  return d.fadd(F{}, a, fneg<F>(d, b));
+}
+template <class F> ASMEVO_SEM fsubrev(const auto& d, auto a, auto b) {
+  return d.fadd(F{}, b, fneg<F>(d, a));
+}
+template <class F> ASMEVO_SEM fmul(const auto& d, auto a, auto b) {
+  return d.fmul(F{}, a, b);
+}
+template <class F> ASMEVO_SEM ffma(const auto& d, auto a, auto b, auto c) {
+  return d.ffma(F{}, a, b, c);
+}
 /// Product and sum rounded apart.
 template <class F> ASMEVO_SEM fmad(const auto& d, auto a, auto b, auto c) {
   return d.fadd(F{}, d.fmul(F{}, a, b), c);
 }
 /// v_fmamk prints its constant second, v_fmaak last: both are source 0 times source 1 plus source 2 as printed.
-template <class F> ASMEVO_SEM fmin_(const auto& d, auto a, auto b) { return d.fmin(F{}, a, b); }
-template <class F> ASMEVO_SEM fmax_(const auto& d, auto a, auto b) { return d.fmax(F{}, a, b); }
+template <class F> ASMEVO_SEM fmin_(const auto& d, auto a, auto b) {
+  return d.fmin(F{}, a, b);
+}
+template <class F> ASMEVO_SEM fmax_(const auto& d, auto a, auto b) {
+  return d.fmax(F{}, a, b);
+}
 template <class F> ASMEVO_SEM fmin3(const auto& d, auto a, auto b, auto c) {
   return d.fmin(F{}, d.fmin(F{}, a, b), c);
 }
@@ -64,27 +86,53 @@ ASMEVO_SEM mul_legacy_f32(const auto& d, auto a, auto b) {
   return d.select(zero, d.c32(0), d.fmul(flt::F32{}, a, b));
 }
 
-template <class F> ASMEVO_SEM ffloor(const auto& d, auto a) { return d.ffloor(F{}, a); }
-template <class F> ASMEVO_SEM fceil(const auto& d, auto a) { return d.fceil(F{}, a); }
-template <class F> ASMEVO_SEM ftrunc(const auto& d, auto a) { return d.ftrunc(F{}, a); }
-template <class F> ASMEVO_SEM frndne(const auto& d, auto a) { return d.frndne(F{}, a); }
+template <class F> ASMEVO_SEM ffloor(const auto& d, auto a) {
+  return d.ffloor(F{}, a);
+}
+template <class F> ASMEVO_SEM fceil(const auto& d, auto a) {
+  return d.fceil(F{}, a);
+}
+template <class F> ASMEVO_SEM ftrunc(const auto& d, auto a) {
+  return d.ftrunc(F{}, a);
+}
+template <class F> ASMEVO_SEM frndne(const auto& d, auto a) {
+  return d.frndne(F{}, a);
+}
 /// x - floor(x), kept below 1.
 template <class F> ASMEVO_SEM ffract(const auto& d, auto a) {
   auto r = d.fadd(F{}, a, fneg<F>(d, d.ffloor(F{}, a)));
   auto below = bitsOf<F>(d, flt::powerOfTwo<F>(0) - 1);
   return d.select(d.eq(valueBits<F>(d, r), bitsOf<F>(d, flt::powerOfTwo<F>(0))), below, r);
 }
-template <class F> ASMEVO_SEM fexp(const auto& d, auto a) { return d.fexp(F{}, a); }
-template <class F> ASMEVO_SEM flog(const auto& d, auto a) { return d.flog(F{}, a); }
-template <class F> ASMEVO_SEM frcp(const auto& d, auto a) { return d.frcp(F{}, a); }
-template <class F> ASMEVO_SEM frsq(const auto& d, auto a) { return d.frsq(F{}, a); }
-template <class F> ASMEVO_SEM fsqrt_(const auto& d, auto a) { return d.fsqrt(F{}, a); }
-template <class F> ASMEVO_SEM fsin_(const auto& d, auto a) { return d.fsin(F{}, a); }
-template <class F> ASMEVO_SEM fcos_(const auto& d, auto a) { return d.fcos(F{}, a); }
+template <class F> ASMEVO_SEM fexp(const auto& d, auto a) {
+  return d.fexp(F{}, a);
+}
+template <class F> ASMEVO_SEM flog(const auto& d, auto a) {
+  return d.flog(F{}, a);
+}
+template <class F> ASMEVO_SEM frcp(const auto& d, auto a) {
+  return d.frcp(F{}, a);
+}
+template <class F> ASMEVO_SEM frsq(const auto& d, auto a) {
+  return d.frsq(F{}, a);
+}
+template <class F> ASMEVO_SEM fsqrt_(const auto& d, auto a) {
+  return d.fsqrt(F{}, a);
+}
+template <class F> ASMEVO_SEM fsin_(const auto& d, auto a) {
+  return d.fsin(F{}, a);
+}
+template <class F> ASMEVO_SEM fcos_(const auto& d, auto a) {
+  return d.fcos(F{}, a);
+}
 
-template <class F> ASMEVO_SEM fldexp(const auto& d, auto a, auto n) { return d.fldexp(F{}, a, n); }
+template <class F> ASMEVO_SEM fldexp(const auto& d, auto a, auto n) {
+  return d.fldexp(F{}, a, n);
+}
 /// The exponent is 16 bits, signed.
-ASMEVO_SEM ldexp_f16(const auto& d, auto a, auto n) { return d.fldexp(flt::F16{}, a, sext16(d, n)); }
+ASMEVO_SEM ldexp_f16(const auto& d, auto a, auto n) {
+  return d.fldexp(flt::F16{}, a, sext16(d, n));
+}
 
 template <class F> ASMEVO_SEM narrow(const auto& d, auto x) {
   if constexpr (F::bits == 64)
@@ -104,7 +152,9 @@ template <class F> ASMEVO_SEM frexp_exp(const auto& d, auto a) {
   auto none = d.mor(isZero<F>(d, x), d.eq(field, bitsOf<F>(d, F::exponentMax)));
   return narrow<F>(d, d.select(none, bitsOf<F>(d, 0), e));
 }
-ASMEVO_SEM frexp_exp_f16(const auto& d, auto a) { return lo16(d, frexp_exp<flt::F16>(d, a)); }
+ASMEVO_SEM frexp_exp_f16(const auto& d, auto a) {
+  return lo16(d, frexp_exp<flt::F16>(d, a));
+}
 template <class F> ASMEVO_SEM frexp_mant(const auto& d, auto a) {
   auto x = valueBits<F>(d, d.fin(F{}, a));
   auto fraction = fracBits<F>(d, x);
@@ -127,8 +177,12 @@ ASMEVO_SEM absLessEqual(const auto& d, auto a, auto b) {
 ASMEVO_SEM zMajor(const auto& d, auto x, auto y, auto z) {
   return d.mand(absLessEqual(d, x, z), absLessEqual(d, y, z));
 }
-ASMEVO_SEM yMajor(const auto& d, auto x, auto y) { return absLessEqual(d, x, y); }
-ASMEVO_SEM negative(const auto& d, auto a) { return d.flt(flt::F32{}, a, d.c32(0)); }
+ASMEVO_SEM yMajor(const auto& d, auto x, auto y) {
+  return absLessEqual(d, x, y);
+}
+ASMEVO_SEM negative(const auto& d, auto a) {
+  return d.flt(flt::F32{}, a, d.c32(0));
+}
 ASMEVO_SEM cubeid(const auto& d, auto x, auto y, auto z) {
   auto zFace = d.select(negative(d, z), d.c32(0x40a00000), d.c32(0x40800000));
   auto yFace = d.select(negative(d, y), d.c32(0x40400000), d.c32(0x40000000));
@@ -150,7 +204,8 @@ ASMEVO_SEM cubema(const auto& d, auto x, auto y, auto z) {
   return d.fmul(flt::F32{}, axis, d.c32(0x40000000));
 }
 
-/// Steps of a full-precision division: numbers that would leave the normal range on the way are scaled by 2^64 (f64: 128).
+/// Steps of a full-precision division: numbers that would leave the normal range on the way are scaled by 2^64 (f64:
+/// 128).
 template <class F> ASMEVO_SEM div_scale(const auto& d, auto s0, auto s1, auto s2) {
   constexpr bool wide = F::bits == 64;
   constexpr std::uint64_t nearMax = wide ? 768 : 96, tiny = wide ? 53 : 23, least = F::bias - 1;
@@ -164,8 +219,8 @@ template <class F> ASMEVO_SEM div_scale(const auto& d, auto s0, auto s1, auto s2
   auto huge = d.sle(bitsOf<F>(d, nearMax), d.sub(e2, e1));
   auto denormalDivisor = d.eq(e1, bitsOf<F>(d, 0));
   auto denormalInverse = d.ult(bitsOf<F>(d, flt::powerOfTwo<F>(static_cast<int>(F::bias) - 1)), abs1);
-  auto denormalQuotient = d.mand(d.ult(bitsOf<F>(d, least), e1),
-                                 d.ult(abs2, d.sub(abs1, bitsOf<F>(d, least << F::mantissa))));
+  auto denormalQuotient =
+      d.mand(d.ult(bitsOf<F>(d, least), e1), d.ult(abs2, d.sub(abs1, bitsOf<F>(d, least << F::mantissa))));
   auto tinyNumerator = d.ule(e2, bitsOf<F>(d, tiny));
   auto isDivisor = d.feq(F{}, s0, s1);
   auto isNumerator = d.feq(F{}, s0, s2);
@@ -209,6 +264,8 @@ template <class F> ASMEVO_SEM div_fixup(const auto& d, auto s0, auto s1, auto s2
   r = d.select(isNan<F>(d, q), quiet<F>(d, q), r);
   return d.select(isNan<F>(d, n), quiet<F>(d, n), r);
 }
-ASMEVO_SEM trig_preop(const auto& d, auto a, auto segment) { return d.trigPreop(a, d.and_(segment, d.c32(31))); }
+ASMEVO_SEM trig_preop(const auto& d, auto a, auto segment) {
+  return d.trigPreop(a, d.and_(segment, d.c32(31)));
+}
 
 } // namespace asmevo::isa::semantics
