@@ -1,13 +1,14 @@
 // Multiply-adds per second of the emulator's bit-exact matrix instructions, on one thread.
 #include "emulator/bind.h"
 #include "emulator/mfma/mfma_shape.h"
-#include "isa/codec.h"
 
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace {
 

@@ -204,6 +204,9 @@ void mendEffects(Instruction& inst, bool gfx9OrLater) {
   }
   // A D16 load keeps the other half of its destination (with SRAMECC it may clear it instead: still an input to us).
   const bool isD16Load = inst.mayLoad && base.find("_d16") != std::string_view::npos;
+  // LLVM has one list for all matrix operations; integer ones neither round nor flush.
+  if (base.starts_with("v_mfma_i32_") || base.starts_with("v_smfmac_i32_"))
+    removeUnit(inst.readRanges, inst.implicitReads, sreg::mode);
   const bool writesDstHigh = inst.mods.opSelPrinted && inst.cls == valu && !inst.operands.empty() &&
                              ((inst.mods.opSel >> (inst.operands.size() - 1)) & 1) && !base.starts_with("v_pk_");
   if (base.starts_with("s_cmov") || base.starts_with("s_bitset") || contains(partialWriters, base) ||

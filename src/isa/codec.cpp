@@ -310,6 +310,17 @@ bool isImpossibleSdwa(std::span<const std::uint8_t> bytes) {
   return literal0 || literal1 || badDest || badSource;
 }
 
+/// V_MFMA_*_F8F6F4, alone or behind its V_MFMA_LD_SCALE prefix, with a source format above 4 (CDNA4 ISA: CBSZ and BLGP
+/// choose fp8, bf8, fp6, bf6 or fp4); LLVM 22.1 crashes on the others.
+bool isImpossibleFormat(std::span<const std::uint8_t, 20> window) {
+  const auto bad = [&](std::size_t at) {
+    const std::uint32_t first = loadDword(window.subspan(at)), second = loadDword(window.subspan(at + 4));
+    const bool isF8f6f4 = first >> 16 == 0xd3ad || first >> 16 == 0xd3ae;
+    return isF8f6f4 && (((first >> 8) & 7) > 4 || second >> 29 > 4);
+  };
+  return bad(0) || (loadDword(window) >> 16 == 0xd3ac && bad(8));
+}
+
 /// What every instruction of an LLVM opcode has in common.
 struct OpcodeInfo {
   bool known = false;
@@ -409,7 +420,7 @@ bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc
   std::array<std::uint8_t, std::tuple_size_v<decltype(Instruction::encoding)>> window{};
   const std::size_t available = std::min(bytes.size(), window.size());
   std::copy_n(bytes.begin(), available, window.begin());
-  if (asksForImpossibleLiteral(window, isGfx9) || isImpossibleSdwa(window))
+  if (asksForImpossibleLiteral(window, isGfx9) || isImpossibleSdwa(window) || (isGfx9 && isImpossibleFormat(window)))
     return false;
   const llvm::ArrayRef<std::uint8_t> array(window.data(), window.size());
   return disassembler->getInstruction(mc, size, array, 0, llvm::nulls()) == llvm::MCDisassembler::Success &&

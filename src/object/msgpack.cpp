@@ -1,176 +1,131 @@
 #include "object/msgpack.h"
 
+#include <llvm/ADT/StringRef.h>
 #include <llvm/BinaryFormat/MsgPack.h>
+#include <llvm/BinaryFormat/MsgPackReader.h>
+#include <llvm/Support/Error.h>
 
 #include <algorithm>
 
 namespace asmevo::object {
 
-namespace first = llvm::msgpack::FirstByte;
-
 namespace {
 
-constexpr unsigned maxDepth = 32;
+using Kind = MsgpackNode::Kind;
 
-/// What the first byte of an encoding announces.
-struct Form {
-  MsgpackNode::Kind kind;
-  unsigned lengthBytes; ///< big-endian length or number that follows
-  std::uint64_t inlineValue;
-  bool isNumber; ///< the following bytes are the value itself, not a length
-};
+constexpr std::size_t maxDepth = 32;
 
-class Reader {
+/// Bytes of the number or element count that follow the first byte of a value without text. LLVM's reader keeps its
+/// position to itself, but the first byte alone decides this.
+std::size_t payloadBytes(std::uint8_t firstByte) {
+  namespace first = llvm::msgpack::FirstByte;
+  switch (firstByte) {
+  case first::UInt8:
+  case first::Int8:
+    return 1;
+  case first::UInt16:
+  case first::Int16:
+  case first::Array16:
+  case first::Map16:
+    return 2;
+  case first::UInt32:
+  case first::Int32:
+  case first::Float32:
+  case first::Array32:
+  case first::Map32:
+    return 4;
+  case first::UInt64:
+  case first::Int64:
+  case first::Float64:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
+/// LLVM's token stream, with the position of each token.
+class Tokens {
  public:
-  explicit Reader(std::span<const std::uint8_t> input) : bytes(input) {}
+  explicit Tokens(std::span<const std::uint8_t> bytes)
+      : input(reinterpret_cast<const char*>(bytes.data()), bytes.size()), reader(input) {}
 
-  Result<MsgpackNode> read(unsigned depth) {
-    if (depth > maxDepth)
-      return badInput("msgpack offset {}: nested deeper than {}", at, maxDepth);
+  std::size_t position() const { return at; }
+  std::size_t left() const { return input.size() - at; }
+
+  /// The next value without its children; `elements` is the number of those.
+  Result<MsgpackNode> next(std::uint64_t& elements) {
+    llvm::msgpack::Object token;
+    const auto found = reader.read(token);
+    if (!found)
+      return badInput("msgpack offset {}: {}", at, llvm::toString(found.takeError()));
+    if (!*found)
+      return badInput("msgpack offset {}: a value is missing", at);
     MsgpackNode node;
     node.begin = at;
-    if (at >= bytes.size())
-      return badInput("msgpack offset {}: a value is missing", at);
-    ASMEVO_TRY(const Form form, formOf(bytes[at]));
-    ++at;
-    std::uint64_t number = form.inlineValue;
-    if (form.lengthBytes != 0) {
-      if (bytes.size() - at < form.lengthBytes)
-        return badInput("msgpack offset {}: cut off inside a value", node.begin);
-      for (unsigned i = 0; i < form.lengthBytes; ++i)
-        number = number << 8 | bytes[at++];
-    }
-    node.kind = form.kind;
-    ASMEVO_CHECK(fill(node, form, number, depth));
+    elements = fill(node, token);
     node.end = at;
     return node;
   }
 
-  std::size_t position() const { return at; }
-
  private:
-  Status fill(MsgpackNode& node, const Form& form, std::uint64_t number, unsigned depth) {
-    using Kind = MsgpackNode::Kind;
-    switch (form.kind) {
-    case Kind::nil:
-    case Kind::boolean:
-    case Kind::unsignedInt:
-    case Kind::floating:
-      node.number = number;
-      return {};
-    case Kind::signedInt: {
-      const unsigned unused = 64 - 8 * std::max(form.lengthBytes, 1U);
-      node.number = static_cast<std::uint64_t>(static_cast<std::int64_t>(number << unused) >> unused);
-      return {};
-    }
-    case Kind::string:
-    case Kind::binary:
-    case Kind::extension: {
-      const std::uint64_t length = number + (form.kind == Kind::extension ? 1 : 0);
-      if (bytes.size() - at < length)
-        return badInput("msgpack offset {}: {} bytes announced, {} left", node.begin, length, bytes.size() - at);
-      node.text = {reinterpret_cast<const char*>(bytes.data()) + at, static_cast<std::size_t>(length)};
-      at += static_cast<std::size_t>(length);
-      return {};
-    }
-    case Kind::array:
-    case Kind::map: {
-      const std::uint64_t count = number * (form.kind == Kind::map ? 2 : 1);
-      if (bytes.size() - at < count)
-        return badInput("msgpack offset {}: {} elements announced, {} bytes left", node.begin, count,
-                        bytes.size() - at);
-      for (std::uint64_t i = 0; i < count; ++i) {
-        ASMEVO_TRY(MsgpackNode child, read(depth + 1));
-        node.children.push_back(std::move(child));
-      }
-      return {};
-    }
-    }
-    return {};
-  }
-
-  Result<Form> formOf(std::uint8_t byte) const {
-    using Kind = MsgpackNode::Kind;
-    if ((byte & llvm::msgpack::FixBitsMask::PositiveInt) == llvm::msgpack::FixBits::PositiveInt)
-      return Form{Kind::unsignedInt, 0, byte, true};
-    if ((byte & llvm::msgpack::FixBitsMask::NegativeInt) == llvm::msgpack::FixBits::NegativeInt)
-      return Form{Kind::signedInt, 0, byte, true};
-    if ((byte & llvm::msgpack::FixBitsMask::String) == llvm::msgpack::FixBits::String)
-      return Form{Kind::string, 0, byte & 0x1fU, false};
-    if ((byte & llvm::msgpack::FixBitsMask::Array) == llvm::msgpack::FixBits::Array)
-      return Form{Kind::array, 0, byte & 0x0fU, false};
-    if ((byte & llvm::msgpack::FixBitsMask::Map) == llvm::msgpack::FixBits::Map)
-      return Form{Kind::map, 0, byte & 0x0fU, false};
-    switch (byte) {
-    case first::Nil:
-      return Form{Kind::nil, 0, 0, true};
-    case first::False:
-      return Form{Kind::boolean, 0, 0, true};
-    case first::True:
-      return Form{Kind::boolean, 0, 1, true};
-    case first::UInt8:
-      return Form{Kind::unsignedInt, 1, 0, true};
-    case first::UInt16:
-      return Form{Kind::unsignedInt, 2, 0, true};
-    case first::UInt32:
-      return Form{Kind::unsignedInt, 4, 0, true};
-    case first::UInt64:
-      return Form{Kind::unsignedInt, 8, 0, true};
-    case first::Int8:
-      return Form{Kind::signedInt, 1, 0, true};
-    case first::Int16:
-      return Form{Kind::signedInt, 2, 0, true};
-    case first::Int32:
-      return Form{Kind::signedInt, 4, 0, true};
-    case first::Int64:
-      return Form{Kind::signedInt, 8, 0, true};
-    case first::Float32:
-      return Form{Kind::floating, 4, 0, true};
-    case first::Float64:
-      return Form{Kind::floating, 8, 0, true};
-    case first::Str8:
-      return Form{Kind::string, 1, 0, false};
-    case first::Str16:
-      return Form{Kind::string, 2, 0, false};
-    case first::Str32:
-      return Form{Kind::string, 4, 0, false};
-    case first::Bin8:
-      return Form{Kind::binary, 1, 0, false};
-    case first::Bin16:
-      return Form{Kind::binary, 2, 0, false};
-    case first::Bin32:
-      return Form{Kind::binary, 4, 0, false};
-    case first::Array16:
-      return Form{Kind::array, 2, 0, false};
-    case first::Array32:
-      return Form{Kind::array, 4, 0, false};
-    case first::Map16:
-      return Form{Kind::map, 2, 0, false};
-    case first::Map32:
-      return Form{Kind::map, 4, 0, false};
-    case first::Ext8:
-      return Form{Kind::extension, 1, 0, false};
-    case first::Ext16:
-      return Form{Kind::extension, 2, 0, false};
-    case first::Ext32:
-      return Form{Kind::extension, 4, 0, false};
-    case first::FixExt1:
-      return Form{Kind::extension, 0, 1, false};
-    case first::FixExt2:
-      return Form{Kind::extension, 0, 2, false};
-    case first::FixExt4:
-      return Form{Kind::extension, 0, 4, false};
-    case first::FixExt8:
-      return Form{Kind::extension, 0, 8, false};
-    case first::FixExt16:
-      return Form{Kind::extension, 0, 16, false};
+  /// Takes the value over and steps behind it. Returns its number of elements.
+  std::uint64_t fill(MsgpackNode& node, const llvm::msgpack::Object& token) {
+    using llvm::msgpack::Type;
+    switch (token.Kind) {
+    case Type::String:
+      return takeText(node, Kind::string, token.Raw);
+    case Type::Binary:
+      return takeText(node, Kind::binary, token.Raw);
+    case Type::Extension:
+      return takeText(node, Kind::extension, token.Extension.Bytes);
     default:
-      return badInput("msgpack offset {}: 0x{:02x} starts no value", at, byte);
+      break;
+    }
+    at += 1 + payloadBytes(static_cast<std::uint8_t>(input[at]));
+    switch (token.Kind) {
+    case Type::UInt:
+      node.kind = Kind::unsignedInt;
+      node.number = token.UInt;
+      return 0;
+    case Type::Int:
+      node.kind = Kind::signedInt;
+      node.number = static_cast<std::uint64_t>(token.Int);
+      return 0;
+    case Type::Boolean:
+      node.kind = Kind::boolean;
+      node.number = token.Bool ? 1 : 0;
+      return 0;
+    case Type::Float:
+      node.kind = Kind::floating;
+      return 0;
+    case Type::Array:
+      node.kind = Kind::array;
+      return token.Length;
+    case Type::Map:
+      node.kind = Kind::map;
+      return 2 * std::uint64_t{token.Length};
+    default:
+      node.kind = Kind::nil;
+      return 0;
     }
   }
 
-  std::span<const std::uint8_t> bytes;
+  std::uint64_t takeText(MsgpackNode& node, Kind kind, llvm::StringRef text) {
+    node.kind = kind;
+    node.text = text;
+    at = static_cast<std::size_t>(text.end() - input.begin());
+    return 0;
+  }
+
+  llvm::StringRef input;
+  llvm::msgpack::Reader reader;
   std::size_t at = 0;
+};
+
+/// An array or map whose elements are still being read.
+struct Open {
+  MsgpackNode node;
+  std::uint64_t missing; ///< elements
 };
 
 } // namespace
@@ -185,16 +140,38 @@ const MsgpackNode* MsgpackNode::find(std::string_view key) const {
 }
 
 Result<MsgpackNode> readMsgpack(std::span<const std::uint8_t> bytes) {
-  Reader reader(bytes);
-  ASMEVO_TRY(MsgpackNode root, reader.read(0));
-  for (std::size_t i = reader.position(); i < bytes.size(); ++i)
-    if (bytes[i] != 0)
-      return badInput("msgpack offset {}: bytes follow the document", i);
-  return root;
+  Tokens tokens(bytes);
+  std::vector<Open> open;
+  while (true) {
+    std::uint64_t elements = 0;
+    ASMEVO_TRY(MsgpackNode node, tokens.next(elements));
+    if (elements > tokens.left())
+      return badInput("msgpack offset {}: {} elements announced, {} bytes left", node.begin, elements, tokens.left());
+    if (elements != 0) {
+      if (open.size() == maxDepth)
+        return badInput("msgpack offset {}: nested deeper than {}", node.begin, maxDepth);
+      open.push_back({std::move(node), elements});
+      continue;
+    }
+    while (!open.empty()) {
+      Open& parent = open.back();
+      parent.node.end = node.end;
+      parent.node.children.push_back(std::move(node));
+      if (--parent.missing != 0)
+        break;
+      node = std::move(parent.node);
+      open.pop_back();
+    }
+    if (!open.empty())
+      continue;
+    for (std::size_t i = node.end; i < bytes.size(); ++i)
+      if (bytes[i] != 0)
+        return badInput("msgpack offset {}: bytes follow the document", i);
+    return node;
+  }
 }
 
 bool isPrintable(const MsgpackNode& node) {
-  using Kind = MsgpackNode::Kind;
   if (node.kind == Kind::binary || node.kind == Kind::extension)
     return false;
   if (node.kind == Kind::map) {
@@ -212,7 +189,7 @@ bool isPrintable(const MsgpackNode& node) {
 }
 
 bool overwriteUnsigned(std::span<std::uint8_t> bytes, const MsgpackNode& node, std::uint64_t value) {
-  if (node.kind != MsgpackNode::Kind::unsignedInt || node.end > bytes.size() || node.begin >= node.end)
+  if (node.kind != Kind::unsignedInt || node.end > bytes.size() || node.begin >= node.end)
     return false;
   const std::size_t payload = node.end - node.begin - 1;
   if (payload == 0) {

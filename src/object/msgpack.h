@@ -1,5 +1,6 @@
-/// A msgpack document as a tree that knows where in the bytes each value lies, so that one value can be overwritten in
-/// place. LLVM's reader gives no positions, and its YAML writer assumes a well-behaved document: see `isPrintable`.
+/// A msgpack document, read by LLVM, as a tree that knows where in the bytes each value lies, so that one value can be
+/// overwritten in place. LLVM's own tree gives no positions, and both its reader and its YAML writer assume a
+/// well-behaved document: see `readMsgpack` and `isPrintable`.
 #pragma once
 
 #include "support/result.h"
@@ -17,7 +18,7 @@ struct MsgpackNode {
   enum class Kind { nil, boolean, unsignedInt, signedInt, floating, string, binary, extension, array, map };
   Kind kind = Kind::nil;
   std::uint64_t number = 0; ///< boolean, unsignedInt; signedInt as two's complement
-  std::string_view text;    ///< string
+  std::string_view text;    ///< string; the bytes of binary and extension
   std::size_t begin = 0;    ///< offset of the first byte of its encoding
   std::size_t end = 0;      ///< one past its last byte, children included
   /// Elements of an array; keys and values of a map, alternating.

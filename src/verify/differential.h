@@ -38,6 +38,8 @@ class Baseline {
  public:
   std::string k0Sha256;
   std::vector<std::uint64_t> seeds;
+  unsigned dataVariants = 0;
+  std::size_t givenCases = 0; ///< of the dispatch itself; the rest are its data variants
   std::vector<BaselineCase> cases;
   std::set<std::uint64_t> executed; ///< addresses, over all cases
 };
@@ -49,7 +51,13 @@ struct Differential {
   std::set<std::uint64_t> executed; ///< K1 addresses
 };
 
-/// `deadline`: seconds of steady time after which the answer is timeout; infinity for none.
+/// measureBaseline on a dispatch that has its data variants already; the first `givenCases` are its own.
+Result<std::shared_ptr<const Baseline>> measureVaried(const object::CodeObject& k0, const dispatch::Dispatch& varied,
+                                                      std::size_t givenCases, device::Device& device,
+                                                      const Options& options);
+
+/// `dispatch` as in measureVaried. `deadline`: seconds of steady time after which the answer is timeout; infinity for
+/// none.
 Differential runDifferential(const Baseline& baseline, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
                              device::Device& device, const Options& options, double deadline);
 /// Seconds of a steady clock.

@@ -1,3 +1,4 @@
+#include "verify/data_variants.h"
 #include "verify/verify.h"
 
 namespace asmevo::verify {
@@ -61,7 +62,8 @@ json lintOf(const Verdict& verdict) {
 } // namespace
 
 json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const Verdict& verdict,
-             const dispatch::Dispatch& dispatch, const device::Device& device) {
+             const dispatch::Dispatch& given, const device::Device& device) {
+  const dispatch::Dispatch dispatch = withDataVariants(given, verdict.dataVariants);
   json cases = json::array();
   for (std::size_t i = 0; i < dispatch.cases.size(); ++i)
     cases.push_back(caseOf(dispatch.cases[i], i < verdict.cases.size() ? &verdict.cases[i] : nullptr));

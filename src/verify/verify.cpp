@@ -1,6 +1,7 @@
 #include "verify/verify.h"
 
 #include "verify/alignment.h"
+#include "verify/data_variants.h"
 #include "verify/differential.h"
 #include "verify/frame.h"
 #include "verify/lint_waits.h"
@@ -59,14 +60,16 @@ std::uint64_t badness(const LintFinding& finding) {
 /// One verification, gate by gate.
 class Gate {
  public:
-  Gate(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
+  Gate(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& given,
        device::Device& device, const Options& options)
-      : k0(k0), k1(k1), dispatch(dispatch), device(device), options(options),
+      : k0(k0), k1(k1), dispatch(withDataVariants(given, options.dataVariants)), givenCases(given.cases.size()),
+        device(device), options(options),
         deadline(options.timeLimitSeconds > 0 ? steadySeconds() + options.timeLimitSeconds
                                               : std::numeric_limits<double>::infinity()) {}
 
   Result<Verdict> run() {
     verdict.seeds = options.seeds;
+    verdict.dataVariants = options.dataVariants;
     if (std::ranges::equal(k0.bytes(), k1.bytes()))
       return conclude(Level::identical, "same bytes");
     auto recovered = recoverPair(k0, k1);
@@ -92,7 +95,8 @@ class Gate {
  private:
   const object::CodeObject& k0;
   const object::CodeObject& k1;
-  const dispatch::Dispatch& dispatch;
+  const dispatch::Dispatch dispatch; ///< with its data variants
+  std::size_t givenCases;
   device::Device& device;
   const Options& options;
   double deadline;
@@ -207,15 +211,15 @@ class Gate {
 
   std::shared_ptr<const Baseline> usableBaseline() const {
     const auto& given = options.baseline;
-    const bool fits = given && given->seeds == options.seeds && given->cases.size() == dispatch.cases.size() &&
-                      given->k0Sha256 == sha256Hex(k0.bytes());
+    const bool fits = given && given->seeds == options.seeds && given->dataVariants == options.dataVariants &&
+                      given->cases.size() == dispatch.cases.size() && given->k0Sha256 == sha256Hex(k0.bytes());
     return fits ? given : nullptr;
   }
 
   Result<Verdict> compareRuns(bool proved, const std::string& whyNotProved) {
     std::shared_ptr<const Baseline> baseline = usableBaseline();
     if (!baseline) {
-      ASMEVO_TRY(baseline, measureBaseline(k0, dispatch, device, options));
+      ASMEVO_TRY(baseline, measureVaried(k0, dispatch, givenCases, device, options));
     }
     Differential runs = runDifferential(*baseline, k1, dispatch, device, options, deadline);
     verdict.cases = std::move(runs.cases);

@@ -17,11 +17,13 @@ namespace asmevo::verify {
 /// How sure we are (docs: design section 4), weakest last. Everything below tolerance is a rejection of its own kind.
 enum class Level { identical, proved, exact, tolerance, differs, unsafe, refused, timeout, unknown };
 std::string_view levelName(Level level);
-inline bool accepted(Level level) { return level <= Level::tolerance; }
+inline bool accepted(Level level) {
+  return level <= Level::tolerance;
+}
 
 /// A static finding.
 struct Finding {
-  std::string rule;        ///< "wait.vm.raw", "wait.lgkm.raw", ...
+  std::string rule;                         ///< "wait.vm.raw", "wait.lgkm.raw", ...
   std::uint64_t producer = 0, consumer = 0; ///< virtual addresses in the object
   std::string message;
 };
@@ -32,6 +34,7 @@ struct Options {
   std::vector<std::uint64_t> seeds = {0, 1}; ///< wave interleavings and poison seeds of the differential runs
   bool prove = true;                         ///< try the value-graph proof of edited blocks
   double timeLimitSeconds = 0;               ///< 0: none
+  unsigned dataVariants = 3;                 ///< further runs of each case with its floats permuted (data_variants.h)
   unsigned threads = 1;                      ///< host threads of a run; more than one makes atomics' order vary
   /// K0's own runs, measured once for many candidates (measureBaseline). Used only if it is of this K0 and these seeds.
   std::shared_ptr<const Baseline> baseline;
@@ -46,17 +49,18 @@ struct CaseResult {
 
 struct Verdict {
   Level level = Level::unknown;
-  std::string reason;                  ///< one line: why not better
+  std::string reason; ///< one line: why not better
   std::vector<CaseResult> cases;
-  std::vector<Finding> newFindings;    ///< static findings of K1 that K0 does not have
-  std::size_t baselineFindings = 0;    ///< what K0 itself violates
+  std::vector<Finding> newFindings;          ///< static findings of K1 that K0 does not have
+  std::size_t baselineFindings = 0;          ///< what K0 itself violates
   std::vector<std::uint64_t> uncoveredEdits; ///< K0 addresses of edited blocks no case executes
-  std::vector<std::uint64_t> uncoveredNew;   ///< K1 addresses of blocks without a counterpart in K0 that no case executes
-  std::vector<std::string> nondeterminism;   ///< what K0 itself does not always compute alike, and why
-  std::vector<std::string> otherChanges;     ///< resources K1 declares differently
-  std::string proof;                         ///< outcome of the value proof per kernel, "" if not tried
-  std::vector<std::uint64_t> seeds;          ///< of the differential runs
-  std::size_t editedBlocks = 0;              ///< of K0, with those that are gone; plus new ones of K1
+  std::vector<std::uint64_t> uncoveredNew; ///< K1 addresses of blocks without a counterpart in K0 that no case executes
+  std::vector<std::string> nondeterminism; ///< what K0 itself does not always compute alike, and why
+  std::vector<std::string> otherChanges;   ///< resources K1 declares differently
+  std::string proof;                       ///< outcome of the value proof per kernel, "" if not tried
+  std::vector<std::uint64_t> seeds;        ///< of the differential runs
+  unsigned dataVariants = 0;               ///< of each case; their results follow the cases' own
+  std::size_t editedBlocks = 0;            ///< of K0, with those that are gone; plus new ones of K1
 };
 
 /// Every register read after a memory load is covered by a wait on every path (vm and lgkm counters, gfx9 rules:
@@ -65,8 +69,9 @@ Result<std::vector<Finding>> lintWaits(const object::CodeObject& object);
 
 /// Runs K0 alone: reference outputs, what of it depends on wave order or on undefined state, and what it executes.
 /// Errors only where nothing can be said at all (no such kernel, no cases); a K0 that faults is part of the baseline.
-Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
-                                                        device::Device& device, const Options& options);
+Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject& k0,
+                                                        const dispatch::Dispatch& dispatch, device::Device& device,
+                                                        const Options& options);
 
 /// The full gate. Errors only on inputs that cannot be compared at all; everything else is a verdict.
 Result<Verdict> verify(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,

@@ -76,39 +76,36 @@ ASMEVO_LANE F64x16 fma64(F64x16 a, F64x16 b, F64x16 c) {
   return __builtin_elementwise_fma(a, b, c);
 }
 
-// Polynomials in double precision. Errors stay below 2^-50 relative, so that rounding to f32 (24 bits) or f16 gives the
-// correctly rounded result but for values within 2^-26 ulp of a tie.
-
-/// 2^x for |x| <= 1000: Taylor series of exp over [-ln2/2, ln2/2], scaled by the integer part.
-ASMEVO_LANE F64x16 exp2Double(F64x16 x) {
-  const F64x16 magic = F64x16(0x1.8p52);
-  const F64x16 shifted = x + magic;
-  const F64x16 r = x - (shifted - magic);
-  const F64x16 t = r * F64x16(0x1.62e42fefa39efp-1);
-  constexpr double c[] = {1.0 / 6227020800.0,
-                          1.0 / 479001600.0,
-                          1.0 / 39916800.0,
-                          1.0 / 3628800.0,
-                          1.0 / 362880.0,
-                          1.0 / 40320.0,
-                          1.0 / 5040.0,
-                          1.0 / 720.0,
-                          1.0 / 120.0,
-                          1.0 / 24.0,
-                          1.0 / 6.0,
-                          0.5,
-                          1.0,
-                          1.0};
+// Polynomials in double precision, evaluated by Horner's rule from the highest power. Errors stay below 2^-50 relative,
+// so that rounding to f32 (24 bits) or f16 gives the correctly rounded result but for values within 2^-26 ulp of a tie.
+// The coefficients of the first two interpolate the function at the Chebyshev nodes of the interval, in 80 decimal
+// digits.
+template <std::size_t N> ASMEVO_LANE F64x16 polynomial(const double (&c)[N], F64x16 x) {
   F64x16 p = F64x16(c[0]);
 #pragma clang loop unroll(full)
-  for (unsigned i = 1; i < 14; ++i)
-    p = fma64(p, t, F64x16(c[i]));
+  for (std::size_t i = 1; i < N; ++i)
+    p = fma64(p, x, F64x16(c[i]));
+  return p;
+}
+
+/// 2^x for |x| <= 1000: 1 + r * q(r) for the part r in [-1/2, 1/2], scaled by the integer part.
+ASMEVO_LANE F64x16 exp2Double(F64x16 x) {
+  constexpr double q[] = {0x1.e5e9f548e5726p-28, 0x1.b6571de2f2351p-24, 0x1.62bfe46117445p-20, 0x1.ffcb76789860fp-17,
+                          0x1.4309130378460p-13, 0x1.5d87fe908f88ap-10, 0x1.3b2ab6fba385fp-7,  0x1.c6b08d7044119p-5,
+                          0x1.ebfbdff82c590p-3,  0x1.62e42fefa39f7p-1};
+  const F64x16 magic = F64x16(0x1.8p52); // adding it leaves the nearest integer in the low bits
+  const F64x16 shifted = x + magic;
+  const F64x16 r = x - (shifted - magic);
+  const F64x16 p = fma64(polynomial(q, r), r, F64x16(1.0));
   const U64x16 scale = (asU64(shifted) + splat64(1023)) << splat64(52);
   return p * asF64(scale);
 }
 
-/// log2 of a positive, normal, finite double: mantissa in [sqrt(1/2), sqrt(2)), atanh series of (m - 1) / (m + 1).
+/// log2 of a positive, normal, finite double: exponent plus s * g(s * s), s = (m - 1) / (m + 1) of the mantissa m in
+/// [sqrt(1/2), sqrt(2)).
 ASMEVO_LANE F64x16 log2Double(F64x16 x) {
+  constexpr double g[] = {0x1.b597fa24f2a0ap-3, 0x1.c46d962875e48p-3, 0x1.0ca162bd4a289p-2, 0x1.484afb6f51a25p-2,
+                          0x1.a61762d6ae235p-2, 0x1.2776c50ee38ecp-1, 0x1.ec709dc3a047dp-1, 0x1.71547652b82fep+1};
   const U64x16 bits = asU64(x);
   const U64x16 fraction = bits & splat64(0x000fffffffffffff);
   const Mask16 high = maskOf(fraction >= splat64(0x6a09e667f3bcd));
@@ -117,12 +114,7 @@ ASMEVO_LANE F64x16 log2Double(F64x16 x) {
   const F64x16 magic = F64x16(0x1.8p52);
   const F64x16 e = asF64(asU64(magic) + (bits >> splat64(52)) + up - splat64(1023)) - magic;
   const F64x16 s = (m - F64x16(1.0)) / (m + F64x16(1.0));
-  const F64x16 z = s * s;
-  F64x16 p = F64x16(1.0 / 23.0);
-#pragma clang loop unroll(full)
-  for (int k = 21; k >= 1; k -= 2)
-    p = fma64(p, z, F64x16(1.0 / k));
-  return fma64(s * F64x16(0x1.71547652b82fep+1), p, e);
+  return fma64(polynomial(g, s * s), s, e);
 }
 
 /// Sine (cosine) of x revolutions: exact reduction to an eighth of a turn, Taylor series.
@@ -136,13 +128,7 @@ template <bool Cosine> ASMEVO_LANE F64x16 sinTurns(F64x16 x) {
                            -1.0 / 5040.0,          1.0 / 120.0,        -1.0 / 6.0};
   constexpr double cc[] = {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0,
                            1.0 / 40320.0,          -1.0 / 720.0,         1.0 / 24.0,        -0.5};
-  F64x16 sp = F64x16(sc[0]), cp = F64x16(cc[0]);
-#pragma clang loop unroll(full)
-  for (unsigned i = 1; i < 7; ++i)
-    sp = fma64(sp, z, F64x16(sc[i]));
-#pragma clang loop unroll(full)
-  for (unsigned i = 1; i < 8; ++i)
-    cp = fma64(cp, z, F64x16(cc[i]));
+  const F64x16 sp = polynomial(sc, z), cp = polynomial(cc, z);
   const F64x16 s = fma64(sp, z * y, y);
   const F64x16 c = fma64(cp, z, F64x16(1.0));
   const U64x16 quadrant = asU64(shifted) + splat64(Cosine ? 1 : 0);
