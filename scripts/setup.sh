@@ -8,7 +8,7 @@ build=$root/build/$preset
 # Debian 12 (with its security archive) has all of them.
 packages=(
   clang-22 lld-22 llvm-22 llvm-22-dev libclang-rt-22-dev
-  cmake ninja-build pkg-config ca-certificates python3 python3-pip
+  cmake ninja-build pkg-config ca-certificates git python3 python3-pip
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libcurl4-openssl-dev libz3-dev
   libgtest-dev libbenchmark-dev
 )

@@ -311,12 +311,13 @@ bool isImpossibleSdwa(std::span<const std::uint8_t> bytes) {
 }
 
 /// V_MFMA_*_F8F6F4, alone or behind its V_MFMA_LD_SCALE prefix, with a source format above 4 (CDNA4 ISA: CBSZ and BLGP
-/// choose fp8, bf8, fp6, bf6 or fp4); LLVM 22.1 crashes on the others.
+/// choose fp8, bf8, fp6, bf6 or fp4) or a SrcA or SrcB that is no VGPR; LLVM 22.1 crashes on them.
 bool isImpossibleFormat(std::span<const std::uint8_t, 20> window) {
   const auto bad = [&](std::size_t at) {
     const std::uint32_t first = loadDword(window.subspan(at)), second = loadDword(window.subspan(at + 4));
     const bool isF8f6f4 = first >> 16 == 0xd3ad || first >> 16 == 0xd3ae;
-    return isF8f6f4 && (((first >> 8) & 7) > 4 || second >> 29 > 4);
+    const bool vectors = ((second >> 8) & 1) != 0 && ((second >> 17) & 1) != 0;
+    return isF8f6f4 && (((first >> 8) & 7) > 4 || second >> 29 > 4 || !vectors);
   };
   return bad(0) || (loadDword(window) >> 16 == 0xd3ac && bad(8));
 }

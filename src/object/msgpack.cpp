@@ -55,7 +55,7 @@ class Tokens {
   /// The next value without its children; `elements` is the number of those.
   Result<MsgpackNode> next(std::uint64_t& elements) {
     llvm::msgpack::Object token;
-    const auto found = reader.read(token);
+    auto found = reader.read(token);
     if (!found)
       return badInput("msgpack offset {}: {}", at, llvm::toString(found.takeError()));
     if (!*found)

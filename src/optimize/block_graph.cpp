@@ -90,8 +90,10 @@ class GraphBuilder {
   void makeNodes() {
     std::array<std::int64_t, counterCount> issued{};
     const bool scalarInFlight = anyScalarInFlight();
+    bool indexed = false;
     for (const Instr& instr : block.instrs) {
       const Instruction& inst = *instr.inst;
+      indexed = (indexed || inst.entersGprIdxMode()) && inst.base != "s_set_gpr_idx_off";
       // Long nops are more than any hazard row of plain code asks for: they pace waves against each other on purpose.
       const bool pacing = (inst.simm16 & 15) >= 11;
       if (inst.cls == InstClass::nop && inst.base == "s_nop" && !pacing)
@@ -120,7 +122,8 @@ class GraphBuilder {
       node.counts = countersOf(inst);
       if (node.counts[0] || node.counts[1])
         node.kind = NodeKind::memory;
-      if (isHardFence(inst))
+      // With VGPR indexing on, operands do not name the registers that are used: no order but the given one is known.
+      if (isHardFence(inst) || indexed)
         node.kind = NodeKind::fence;
       else if (inst.cls == InstClass::barrier)
         node.kind = NodeKind::memoryFence;
@@ -252,7 +255,8 @@ class GraphBuilder {
       afterCoveringWaits(n, touched, producer, waits, counter);
       if (node.kind == NodeKind::memory && !waits.empty() && waitsOnOrder(counter, inst))
         edge(waits.back(), n, 1);
-      if (node.kind == NodeKind::memory && node.counts[index(counter)]) {
+      // Operations among the fences (s_memtime, messages) count like any other.
+      if (node.counts[index(counter)]) {
         if (!waits.empty() && graph.nodes[waits.back()].fixedCount)
           edge(waits.back(), n, 1);
         if (isLoad(inst))
@@ -265,14 +269,14 @@ class GraphBuilder {
     }
   }
 
-  /// A wait may stand where it does to order memory, not registers: what publishes (stores, atomics, cache operations)
-  /// stays behind the vmcnt waits before it, and so do LDS accesses where DMA fills LDS.
+  /// A wait may stand where it does to order memory, not registers: what publishes (stores, LDS writes, atomics, cache
+  /// operations) stays behind the waits before it, and so do LDS reads behind vmcnt waits where DMA fills LDS.
   bool waitsOnOrder(Counter counter, const Instruction& inst) const {
-    if (counter != Counter::vm)
-      return false;
-    if (inst.cls == InstClass::lds)
-      return atEntry.ldsDma;
-    return inst.mayStore || !inst.mayLoad;
+    const bool publishes = inst.mayStore || !inst.mayLoad;
+    // LDS operations of one wave take effect in order; only what leaves LDS can overtake them.
+    if (counter == Counter::lgkm)
+      return publishes && inst.cls != InstClass::lds;
+    return publishes || (inst.cls == InstClass::lds && atEntry.ldsDma);
   }
 
   /// Node n touches registers that operations of this counter write: it stays behind the waits that complete them.
@@ -372,7 +376,9 @@ class BlockWriter {
       const std::int64_t outstanding = issued[index(node.counter)] - node.completes;
       const std::int64_t count = node.fixedCount ? node.count : outstanding;
       auto& pending = node.counter == Counter::vm ? wait.vm : wait.lgkm;
-      pending = static_cast<std::uint8_t>(std::min<std::int64_t>(pending, std::max<std::int64_t>(count, 0)));
+      // Counts above the counter's limit cannot be asked for; the limit is the nearest that is strong enough.
+      const std::int64_t limit = program::counterLimit[index(node.counter)];
+      pending = static_cast<std::uint8_t>(std::min<std::int64_t>(pending, std::clamp<std::int64_t>(count, 0, limit)));
       return {};
     }
     ASMEVO_CHECK(flushWait());

@@ -42,6 +42,8 @@ struct MoveContext {
   const std::vector<HotWindow>& windows; ///< hottest first
   unsigned accumOffset = 0;
   unsigned workgroupSize = 64;
+  unsigned effort =
+      0; ///< grows each time a round of all moves found nothing: a move may then try harder, in other ways
 };
 
 /// A proposal: the edited program and what it claims.

@@ -2,9 +2,11 @@
 
 #include "optimize/moves/move_support.h"
 #include "program/analysis/hazards.h"
+#include "program/analysis/soft_clauses.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace asmevo::optimize {
@@ -34,11 +36,57 @@ std::map<Pair, unsigned> toleratedPairs(const program::Program& program, const p
   return tolerated;
 }
 
+/// Inserts an s_nop in front of each instruction at `places`, which are positions of `program` as it is.
+bool insertNops(program::Program& program,
+                const std::map<std::pair<program::BlockId, std::size_t>, unsigned, std::greater<>>& places,
+                isa::Codec& codec) {
+  for (const auto& [place, states] : places)
+    for (unsigned left = states; left > 0;) {
+      const unsigned now = std::min(left, 8u);
+      auto nop = codec.assemble(fmt::format("s_nop {}", now - 1));
+      if (!nop)
+        return false;
+      program::Instr instr;
+      instr.inst = codec.complete(*nop);
+      auto& instrs = program.blocks[place.first].instrs;
+      instrs.insert(instrs.begin() + static_cast<std::ptrdiff_t>(place.second), instr);
+      left -= now;
+    }
+  return true;
+}
+
+std::set<std::pair<std::uint64_t, std::uint64_t>>
+clauseConflicts(const program::Program& program, const program::Function& function, unsigned accumOffset) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> conflicts;
+  for (const auto& finding : program::softClauseConflicts(program, function, accumOffset))
+    conflicts.emplace(program.blocks[finding.first.block].instrs[finding.first.index].address,
+                      program.blocks[finding.second.block].instrs[finding.second.index].address);
+  return conflicts;
+}
+
+/// Soft clauses that K0 keeps apart stay apart, unless the object is for devices without XNACK.
+bool repairSoftClauses(const program::Program& original, program::Program& edited, const MoveContext& context) {
+  if (context.object.target().xnack == object::Feature::off)
+    return true;
+  const auto known = clauseConflicts(original, *kernelFunction(original, context), context.accumOffset);
+  std::map<std::pair<program::BlockId, std::size_t>, unsigned, std::greater<>> places;
+  for (const auto& finding :
+       program::softClauseConflicts(edited, *kernelFunction(edited, context), context.accumOffset)) {
+    const auto& instrs = edited.blocks[finding.second.block].instrs;
+    const std::uint64_t first = instrs[finding.first.index].address, second = instrs[finding.second.index].address;
+    if (second == program::noAddress || !known.contains({first, second}))
+      places[{finding.second.block, finding.second.index}] = 1;
+  }
+  return insertNops(edited, places, context.codec);
+}
+
 } // namespace
 
 bool repairWaitStates(const program::Program& original, program::Program& edited, const MoveContext& context) {
   const program::Function* before = kernelFunction(original, context);
   if (!before || !kernelFunction(edited, context))
+    return false;
+  if (!repairSoftClauses(original, edited, context))
     return false;
   const auto tolerated = toleratedPairs(original, *before, context);
   // Every round moves consumers away and never nearer; a chain of hazards settles in a few.
@@ -56,19 +104,8 @@ bool repairWaitStates(const program::Program& original, program::Program& edited
     }
     if (missing.empty())
       return true;
-    for (const auto& [place, states] : missing) {
-      auto& instrs = edited.blocks[place.first].instrs;
-      for (unsigned left = states; left > 0;) {
-        const unsigned now = std::min(left, 8u);
-        auto nop = context.codec.assemble(fmt::format("s_nop {}", now - 1));
-        if (!nop)
-          return false;
-        program::Instr instr;
-        instr.inst = context.codec.complete(*nop);
-        instrs.insert(instrs.begin() + static_cast<std::ptrdiff_t>(place.second), instr);
-        left -= now;
-      }
-    }
+    if (!insertNops(edited, missing, context.codec))
+      return false;
   }
   return false;
 }

@@ -12,6 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Rounds without progress, each at more effort, after which the search ends before its budget does.
+constexpr unsigned maximumEffort = 4;
+
 /// Keeps the best accepted program while the budget lasts.
 class Search {
  public:
@@ -27,9 +30,8 @@ class Search {
     ASMEVO_TRY(options.verify.baseline, verify::measureBaseline(k0, dispatch, device, options.verify));
     ASMEVO_TRY(outcome.baselineCycles, modelledCycles(k0, dispatch, device));
     outcome.finalCycles = outcome.baselineCycles;
-    bool progressed = true;
-    for (std::size_t round = 0; progressed && round < 8 && !expired(); ++round) {
-      progressed = false;
+    for (unsigned round = 0; effort <= maximumEffort && !expired(); ++round) {
+      bool progressed = false;
       for (const Move* move : moveTable()) {
         if (std::ranges::find(options.disabledMoves, move->name()) != options.disabledMoves.end())
           continue;
@@ -38,6 +40,7 @@ class Search {
         if (expired())
           break;
       }
+      effort += !progressed;
     }
     outcome.improved = !outcome.edits.empty();
     if (outcome.improved)
@@ -89,7 +92,7 @@ class Search {
     return v;
   }
 
-  Result<bool> tryMove(const Move& move, std::size_t round) {
+  Result<bool> tryMove(const Move& move, unsigned round) {
     ASMEVO_TRY(View v, view());
     if (outcome.windows.empty())
       outcome.windows = v.windows;
@@ -100,7 +103,8 @@ class Search {
                               v.profile,
                               v.windows,
                               v.kernel->descriptor.accumOffset(v.object.target()),
-                              wg[0] * wg[1] * wg[2]};
+                              wg[0] * wg[1] * wg[2],
+                              effort};
     report(fmt::format("round {}: {} (best {:.0f} cycles, {} tried)", round + 1, move.name(), outcome.finalCycles,
                        outcome.candidatesTried));
     std::vector<Candidate> candidates;
@@ -222,6 +226,7 @@ class Search {
   Options options;
   Clock::time_point deadline;
   Bytes bestBytes;
+  unsigned effort = 0;
   Outcome outcome;
 };
 

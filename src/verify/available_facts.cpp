@@ -53,6 +53,12 @@ std::vector<FactMap> availableFacts(const program::Program& program, const progr
                                     unsigned accumOffset) {
   std::vector<std::optional<FactMap>> entry(program.blocks.size());
   entry[function.entryBlock] = FactMap{};
+  if (function.preloadEntry)
+    entry[*function.preloadEntry] = FactMap{};
+  // Nothing is known where jumps through registers may come from, and that nothing must reach their successors.
+  for (const program::BlockId id : function.blocks)
+    if (program.blocks[id].entersByRegister)
+      entry[id] = FactMap{};
   bool changed = true;
   while (changed) {
     changed = false;
@@ -64,7 +70,8 @@ std::vector<FactMap> availableFacts(const program::Program& program, const progr
         transfer(instr, accumOffset, facts);
       for (const program::BlockId next : program.blocks[id].successors) {
         auto& target = entry[next];
-        const bool external = program.blocks[next].entersByRegister || next == function.entryBlock;
+        const bool external =
+            program.blocks[next].entersByRegister || next == function.entryBlock || function.preloadEntry == next;
         FactMap merged = external ? FactMap{} : target ? *target : facts;
         if (!external && target)
           meet(merged, facts);

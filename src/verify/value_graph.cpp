@@ -1,5 +1,7 @@
 #include "verify/value_graph.h"
 
+#include "program/analysis/memory_dependence.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,15 +107,15 @@ void classifyMemory(const Instruction& inst, InstructionShape& shape) {
   const bool plainLoad = inst.mayLoad && !inst.mayStore;
   switch (inst.cls) {
   case InstClass::smem:
-  case InstClass::global:
   case InstClass::scratch:
     shape.readsGlobal = true;
     shape.writesGlobal = !plainLoad;
     break;
+  case InstClass::global:
   case InstClass::vmem:
     shape.readsGlobal = true;
-    shape.writesGlobal = !plainLoad && !inst.mods.lds;
-    shape.readsLds = shape.writesLds = inst.mods.lds;
+    shape.writesGlobal = !plainLoad && !inst.isLdsDma();
+    shape.readsLds = shape.writesLds = inst.isLdsDma();
     break;
   case InstClass::flat:
     shape.readsGlobal = shape.readsLds = true;
@@ -132,6 +134,9 @@ void classifyMemory(const Instruction& inst, InstructionShape& shape) {
   default:
     break;
   }
+  // Scope bits and GDS: other waves may be watching the order, even of loads.
+  if (inst.cls != InstClass::barrier && inst.cls != InstClass::message && program::memoryEffect(inst).ordered)
+    shape.readsGlobal = shape.writesGlobal = true;
   // Clocks and counters differ from read to read: keep them in the order of memory.
   if (startsWith(inst.base, "s_memtime") || startsWith(inst.base, "s_memrealtime") || startsWith(inst.base, "s_getreg"))
     shape.readsGlobal = shape.writesGlobal = true;
@@ -224,7 +229,18 @@ InstructionShape shapeOf(const Instruction& inst, unsigned accumOffset, const st
       }
     }
   }
-  // A destination that is also read (accumulate in place, preserved halves) is not among the explicit sources.
+  // A destination that is also an input (accumulate in place, preserved halves, swaps) is not printed as a source; its
+  // place among the arguments must not depend on which register it is.
+  if (inst.tiedDest)
+    for (const RegUnit unit : shape.results)
+      if (reads.test(unit)) {
+        shape.sources.push_back(unit);
+        explicitReads.set(unit);
+      }
+  for (const RegUnit unit : inst.implicitReads) {
+    shape.sources.push_back(unit);
+    explicitReads.set(unit);
+  }
   reads.remove(explicitReads).forEach([&](RegUnit u) { shape.sources.push_back(u); });
   writes.remove(explicitWrites).forEach([&](RegUnit u) { shape.results.push_back(u); });
   const bool vector = inst.cls == InstClass::valu || inst.isVectorMemory() || inst.cls == InstClass::lds;

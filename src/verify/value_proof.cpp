@@ -4,6 +4,7 @@
 #include "program/analysis/liveness.h"
 #include "program/program.h"
 #include "verify/available_facts.h"
+#include "verify/indexed_mode.h"
 #include "verify/value_graph.h"
 
 #include <algorithm>
@@ -54,6 +55,13 @@ Result<Side> openSide(const object::CodeObject& object, const std::string& kerne
   return side;
 }
 
+/// Name of a code address that both sides share: a function by its position, which relayout keeps.
+std::string codePlace(const Side& side, std::uint64_t address) {
+  const auto& functions = side.program->functions;
+  const auto at = std::ranges::find(functions, address, &Function::entry);
+  return at != functions.end() ? fmt::format("function{}", at - functions.begin()) : fmt::format("{:#x}", address);
+}
+
 /// What a layout-dependent literal stands for: the same text on both sides when it is the same place.
 std::string literalKey(const Side& side, const Instr& instr) {
   if (!instr.pcRef)
@@ -63,19 +71,41 @@ std::string literalKey(const Side& side, const Instr& instr) {
     if (sections[i].contains(instr.pcRef->target) && !sections[i].isCode())
       return fmt::format("pc{}:{}+{:#x}", instr.pcRef->high ? "hi" : "lo", sections[i].name,
                          instr.pcRef->target - sections[i].address);
-  return fmt::format("pc{}:{:#x}", instr.pcRef->high ? "hi" : "lo", instr.pcRef->target);
+  return fmt::format("pc{}:{}", instr.pcRef->high ? "hi" : "lo", codePlace(side, instr.pcRef->target));
+}
+
+/// Equal operands but for constants.
+bool sameRegisters(const Instruction& x, const Instruction& y) {
+  const auto isConstant = [](const isa::Operand& o) {
+    return o.kind == isa::OperandKind::imm || o.kind == isa::OperandKind::fpImm;
+  };
+  return std::ranges::equal(x.operands, y.operands, [&](const isa::Operand& p, const isa::Operand& q) {
+    return (isConstant(p) && isConstant(q)) ||
+           (p.kind == q.kind && p.index == q.index && p.dwords == q.dwords && p.isDef == q.isDef);
+  });
 }
 
 bool isWaitLike(const Instr& instr) {
   return instr.inst->cls == InstClass::waitcnt || instr.inst->cls == InstClass::nop;
 }
 
+/// Where a call or jump with a known target goes; jumps that end a block are followed by the walk instead.
+std::string jumpPlace(const Side& side, const Instr& instr) {
+  return program::flowOf(instr.inst) == program::Flow::jump
+             ? std::string()
+             : codePlace(side, side.program->blocks[*instr.target].address);
+}
+
 /// Equal but for a branch offset or a pc-relative literal that means the same place.
 bool sameInstr(const Side& a, const Instr& p, const Side& b, const Instr& q) {
   if (p.inst->isBranch())
     return p.inst->opcode == q.inst->opcode;
-  if (p.pcRef)
-    return p.inst->opcode == q.inst->opcode && literalKey(a, p) == literalKey(b, q);
+  if (p.inst->cls == InstClass::jump && (p.target || q.target))
+    return p.inst->opcode == q.inst->opcode && sameRegisters(*p.inst, *q.inst) && p.target && q.target &&
+           jumpPlace(a, p) == jumpPlace(b, q);
+  if (p.pcRef || q.pcRef)
+    return p.inst->opcode == q.inst->opcode && p.pcRef && q.pcRef && p.pcRef->negated == q.pcRef->negated &&
+           sameRegisters(*p.inst, *q.inst) && literalKey(a, p) == literalKey(b, q);
   return std::ranges::equal(p.inst->bytes(), q.inst->bytes());
 }
 
@@ -126,7 +156,10 @@ Exit exitOf(const Program& program, BlockId id) {
     }
     return exit;
   }
-  if (last.inst->cls == InstClass::endpgm || (last.inst->cls == InstClass::jump && last.inst->isTerminator))
+  const program::Flow flow = program::flowOf(last.inst);
+  if (flow == program::Flow::jump && last.target)
+    exit.fallThrough = last.target;
+  else if (flow == program::Flow::end || flow == program::Flow::jump)
     exit.ends = true;
   else
     exit.fallThrough = next;
@@ -148,12 +181,15 @@ std::optional<BlockId> resolve(const Program& program, std::optional<BlockId> id
 
 class Proof {
  public:
-  Proof(Side& k0, Side& k1) : a(k0), b(k1), liveness(program::liveness(*k0.program, *k0.function, k0.accumOffset)) {}
+  Proof(Side& k0, Side& k1)
+      : a(k0), b(k1), liveness(program::liveness(*k0.program, *k0.function, k0.accumOffset)),
+        indexedA(indexedAtEntry(*k0.program, *k0.function)), indexedB(indexedAtEntry(*k1.program, *k1.function)) {}
 
   ProofResult run() {
     if (a.accumOffset != b.accumOffset && usesAccumulators())
       return fail(a.kernel->entryAddress, "the AGPR file starts elsewhere in K1");
     push(a.function->entryBlock, b.function->entryBlock, a.kernel->entryAddress);
+    pushOtherEntries();
     while (!queue.empty() && !failure) {
       const auto [x, y] = queue.front();
       queue.pop_front();
@@ -203,6 +239,25 @@ class Proof {
       fail(from, fmt::format("the block at {:#x} has two counterparts in K1", a.program->blocks[*x].address));
     else if (isNew)
       queue.emplace_back(*x, *y);
+  }
+
+  /// Hardware that preloads arguments starts behind the prologue, and jumps through registers go where the walk does
+  /// not see: such blocks are entries of their own.
+  void pushOtherEntries() {
+    if (a.function->preloadEntry || b.function->preloadEntry)
+      push(a.function->preloadEntry, b.function->preloadEntry, a.kernel->entryAddress);
+    const auto entered = [](const Side& side) {
+      std::vector<BlockId> blocks;
+      for (const BlockId id : side.function->blocks)
+        if (side.program->blocks[id].entersByRegister && id != side.function->entryBlock)
+          blocks.push_back(id);
+      return blocks;
+    };
+    const auto x = entered(a), y = entered(b);
+    if (x.size() != y.size())
+      fail(a.kernel->entryAddress, "the blocks that jumps through registers may reach are not the same");
+    for (std::size_t i = 0; i < x.size() && !failure; ++i)
+      push(x[i], y[i], a.program->blocks[x[i]].address);
   }
 
   static std::uint32_t privateVariable(RegUnit unit, int sideIndex) {
@@ -265,6 +320,10 @@ class Proof {
         continue;
       if (isOpaque(*instr.inst))
         return true;
+      if (instr.inst->base == "s_getpc_b64" && !side.program->pinned.empty()) {
+        fail(block.address, fmt::format("the program counter is a value: {}", side.program->pinned));
+        return false;
+      }
       if (!executor.execute(*instr.inst, literalKey(side, instr), state, reason)) {
         fail(block.address, reason);
         return false;
@@ -345,6 +404,11 @@ class Proof {
     }
     if (!sameText(a, p, b, q)) {
       ++result.editedBlocks;
+      if (indexedA[x] || indexedB[y]) {
+        fail(p.address,
+             fmt::format("the edited block at {:#x} is entered with VGPR indexing or skipping on", p.address));
+        return;
+      }
       compareEdited(x, p, q, exitA.branch != nullptr);
     }
     if (failure)
@@ -356,19 +420,34 @@ class Proof {
 
   /// A call runs code that the walk does not follow: all other functions must be the same text.
   void compareCallees() {
-    for (const Function& f : a.program->functions) {
-      if (f.kernel)
-        continue;
-      const auto other = std::ranges::find(b.program->functions, f.name, &Function::name);
-      const bool same = other != b.program->functions.end() && other->blocks.size() == f.blocks.size() &&
-                        std::ranges::equal(f.blocks, other->blocks, [&](BlockId x, BlockId y) {
-                          return sameText(a, a.program->blocks[x], b, b.program->blocks[y]);
-                        });
-      if (!same) {
-        fail(f.entry, fmt::format("the device function {} was edited", f.name));
-        return;
-      }
+    const auto& f = a.program->functions;
+    const auto& g = b.program->functions;
+    if (f.size() != g.size()) {
+      fail(a.kernel->entryAddress, "the object's functions are not the same");
+      return;
     }
+    for (std::size_t i = 0; i < f.size() && !failure; ++i)
+      if (!f[i].kernel && !sameFunction(f[i], g[i]))
+        fail(f[i].entry, fmt::format("the device function {} was edited", f[i].name));
+  }
+
+  bool sameFunction(const Function& f, const Function& g) const {
+    if (g.kernel || f.blocks.size() != g.blocks.size())
+      return false;
+    // Branches must go to corresponding blocks; control that leaves the function goes to places compared elsewhere.
+    const auto place = [](const Function& function, const std::optional<BlockId>& id) {
+      return id ? std::ranges::find(function.blocks, *id) - function.blocks.begin() : std::ptrdiff_t{-1};
+    };
+    const auto sameExit = [&](BlockId x, BlockId y) {
+      const Exit p = exitOf(*a.program, x), q = exitOf(*b.program, y);
+      return p.ends == q.ends && (p.branch != nullptr) == (q.branch != nullptr) &&
+             place(f, p.taken) == place(g, q.taken) && place(f, p.fallThrough) == place(g, q.fallThrough);
+    };
+    return place(f, f.entryBlock) == place(g, g.entryBlock) &&
+           std::ranges::equal(f.blocks, g.blocks, [&](BlockId x, BlockId y) {
+             const Block &p = a.program->blocks[x], &q = b.program->blocks[y];
+             return !p.opaque && !q.opaque && sameText(a, p, b, q) && sameExit(x, y);
+           });
   }
 
   void compareEdited(BlockId x, const Block& p, const Block& q, bool hasCondition) {
@@ -413,6 +492,7 @@ class Proof {
   Side& a;
   Side& b;
   program::Liveness liveness;
+  std::vector<bool> indexedA, indexedB; ///< by block: VGPR indexing may be on at its entry
   TermTable terms;
   std::map<BlockId, BlockId> pairs;
   std::deque<std::pair<BlockId, BlockId>> queue;

@@ -1,5 +1,6 @@
 #include "verify/verify.h"
 
+#include "program/analysis/soft_clauses.h"
 #include "verify/alignment.h"
 #include "verify/data_variants.h"
 #include "verify/differential.h"
@@ -158,7 +159,44 @@ class Gate {
       else
         verdict.newFindings.push_back({finding.rule, finding.producer, finding.address, finding.message});
     }
+    compareSoftClauses(name0, name1);
     return {};
+  }
+
+  /// Soft clauses matter where XNACK may be enabled. Most shipped kernels take no notice of them, so only what K0 keeps
+  /// apart is held against K1.
+  void compareSoftClauses(const std::vector<std::uint64_t>& name0, const std::vector<std::uint64_t>& name1) {
+    if (k0.target().xnack == object::Feature::off)
+      return;
+    using Key = std::tuple<std::uint64_t, std::string, std::string>;
+    const auto conflictsOf = [](const object::CodeObject& object, const program::Program& p,
+                                const std::vector<std::uint64_t>& name) {
+      std::multimap<Key, Finding> result;
+      for (const program::Function& function : p.functions) {
+        const unsigned accum = function.kernel
+                                   ? object.kernels()[*function.kernel].descriptor.accumOffset(object.target())
+                               : object.kernels().empty() ? 0
+                                                          : object.kernels()[0].descriptor.accumOffset(object.target());
+        for (const auto& conflict : program::softClauseConflicts(p, function, accum)) {
+          const auto& first = p.blocks[conflict.first.block].instrs[conflict.first.index];
+          const auto& second = p.blocks[conflict.second.block].instrs[conflict.second.index];
+          result.emplace(Key{name[conflict.second.block], first.inst->text, second.inst->text},
+                         Finding{"clause.xnack", first.address, second.address,
+                                 fmt::format("{:#x}: {} may be replayed with {} at {:#x} in one soft clause "
+                                             "(XNACK): K0 keeps them apart",
+                                             second.address, second.inst->text, first.inst->text, first.address)});
+        }
+      }
+      return result;
+    };
+    auto known = conflictsOf(k0, pair.k0, name0);
+    for (auto& [key, finding] : conflictsOf(k1, pair.k1, name1)) {
+      const auto excuse = known.find(key);
+      if (excuse != known.end())
+        known.erase(excuse);
+      else
+        verdict.newFindings.push_back(finding);
+    }
   }
 
   /// Kernels whose code holds an edit, called functions included. All of them where an edit lies in no function.

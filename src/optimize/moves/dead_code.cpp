@@ -2,6 +2,7 @@
 
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
+#include "program/analysis/dataflow.h"
 #include "program/analysis/liveness.h"
 #include "verify/value_graph.h"
 
@@ -14,6 +15,7 @@ namespace {
 /// Instructions of a block that can go, by position.
 struct Removal {
   std::vector<bool> remove;
+  std::vector<bool> keep; ///< never to be removed
   std::size_t dead = 0, redundant = 0, branches = 0;
   std::size_t total() const { return dead + redundant + branches; }
 };
@@ -23,7 +25,7 @@ void markDead(const program::Block& block, isa::RegSet live, unsigned accumOffse
   for (std::size_t i = block.instrs.size(); i-- > 0;) {
     const isa::Instruction& inst = *block.instrs[i].inst;
     const isa::RegSet writes = inst.writes(accumOffset);
-    if (!removal.remove[i] && isPureAlu(inst) && writes.any() && !writes.intersects(live)) {
+    if (!removal.remove[i] && !removal.keep[i] && isPureAlu(inst) && writes.any() && !writes.intersects(live)) {
       removal.remove[i] = true;
       ++removal.dead;
       continue;
@@ -53,7 +55,7 @@ void markRedundant(const program::Block& block, unsigned accumOffset, Removal& r
     const std::string key = instr.pcRef ? fmt::format("pc{}:{:#x}", instr.pcRef->high, instr.pcRef->target) : "";
     if (!executor.execute(*instr.inst, key, state, reason))
       return;
-    if (isPureAlu(*instr.inst) && instr.inst->writes(accumOffset).any() && state.units == before) {
+    if (!removal.keep[i] && isPureAlu(*instr.inst) && instr.inst->writes(accumOffset).any() && state.units == before) {
       removal.remove[i] = true;
       ++removal.redundant;
     }
@@ -72,6 +74,9 @@ class DeadCodeMove final : public Move {
     if (!function)
       return {};
     const program::Liveness liveness = program::liveness(program, *function, context.accumOffset);
+    // Where operands do not name the registers that vector instructions use, nothing is known to be dead.
+    const bool vectorsUnknown =
+        program::usesGprIndexing(program, *function) || program::maySkipVectors(program, *function);
     Proposal all;
     all.program = program;
     Removal sum;
@@ -82,6 +87,10 @@ class DeadCodeMove final : public Move {
         continue;
       Removal removal;
       removal.remove.resize(block.instrs.size());
+      removal.keep.resize(block.instrs.size());
+      if (vectorsUnknown)
+        for (std::size_t i = 0; i < block.instrs.size(); ++i)
+          removal.keep[i] = block.instrs[i].inst->cls != isa::InstClass::salu;
       markRedundant(block, context.accumOffset, removal);
       markDead(block, liveness.liveOut[id], context.accumOffset, removal);
       markBranchToNext(program, id, removal);

@@ -4,6 +4,7 @@
 #include "optimize/repair.h"
 #include "program/analysis/liveness.h"
 #include "program/analysis/loops.h"
+#include "program/analysis/wait_lint.h"
 
 #include <algorithm>
 #include <optional>
@@ -17,6 +18,9 @@ using program::BlockId;
 
 /// The only block outside the loop that enters it, if it can only go to the header.
 std::optional<BlockId> preheaderOf(const program::Program& program, const program::Loop& loop) {
+  // Jumps through registers may enter anywhere without passing the preheader.
+  if (std::ranges::any_of(loop.blocks, [&](BlockId id) { return program.blocks[id].entersByRegister; }))
+    return std::nullopt;
   std::optional<BlockId> outside;
   for (const BlockId p : program.blocks[loop.header].predecessors) {
     if (std::ranges::binary_search(loop.blocks, p))
@@ -116,6 +120,14 @@ class HoistScalarMove final : public Move {
   }
 
  private:
+  /// The wait that covers a hoisted instruction's sources may stand inside the loop.
+  static bool readsInFlight(const program::Program& before, const program::Program& after, const MoveContext& context) {
+    const auto findings = [&](const program::Program& p) {
+      return program::uncoveredUses(p, *kernelFunction(p, context), context.accumOffset).size();
+    };
+    return findings(after) > findings(before);
+  }
+
   static std::optional<Proposal> hoist(const program::Program& program, const MoveContext& context,
                                        const program::Loop& loop, BlockId preheader,
                                        const program::Liveness& liveness) {
@@ -149,7 +161,7 @@ class HoistScalarMove final : public Move {
     auto& before = proposal.program.blocks[preheader].instrs;
     const bool branches = !before.empty() && before.back().inst->isBranch();
     before.insert(before.end() - (branches ? 1 : 0), moved.begin(), moved.end());
-    if (!repairWaitStates(program, proposal.program, context))
+    if (readsInFlight(program, proposal.program, context) || !repairWaitStates(program, proposal.program, context))
       return std::nullopt;
     proposal.reason = fmt::format("hoisted {} loop-invariant scalar instructions out of the loop at {:#x}",
                                   moved.size(), program.blocks[loop.header].address);

@@ -1,8 +1,10 @@
 #include "optimize/moves/schedule.h"
 
+#include "dispatch/random.h"
 #include "optimize/block_graph.h"
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
+#include "verify/indexed_mode.h"
 
 #include <algorithm>
 #include <array>
@@ -26,6 +28,9 @@ constexpr std::array<std::pair<Priority, std::string_view>, 4> priorities = {{
     {Priority::sourceOrder, "source order unless it stalls"},
 }};
 
+/// Further schedules per block at each effort above the first.
+constexpr unsigned shakenPerEffort = 9;
+
 /// Slots the matrix pipe is busy with an MFMA of that shape: 4 for 16x16, 8 for 32x32 (facts: cdna3 section 2; a slot
 /// is one pass), twice that for f32 inputs.
 std::uint32_t matrixSlots(const isa::Instruction& inst) {
@@ -37,11 +42,15 @@ std::uint32_t matrixSlots(const isa::Instruction& inst) {
 
 class ListScheduler {
  public:
-  ListScheduler(const BlockGraph& g, Priority p) : graph(g), priority(p) {
+  /// A nonzero seed shakes the priorities, so that other schedules than the greedy one are seen.
+  ListScheduler(const BlockGraph& g, Priority p, std::uint64_t seed) : graph(g), priority(p) {
     heights.assign(graph.nodes.size(), 0);
     for (std::size_t i = graph.nodes.size(); i-- > 0;)
       for (const std::uint32_t e : graph.successors[i])
         heights[i] = std::max(heights[i], graph.edges[e].latency + heights[graph.edges[e].to]);
+    if (seed)
+      for (std::size_t i = 0; i < heights.size(); ++i)
+        heights[i] += static_cast<std::uint32_t>(dispatch::SplitMix64::mix(seed * 0x10001 + i) % (heights[i] / 4 + 8));
   }
 
   std::vector<std::uint32_t> run() {
@@ -121,25 +130,30 @@ class ScheduleMove final : public Move {
     if (!function)
       return proposals;
     const InFlight entry = inFlightOf(program, *function, context.accumOffset);
+    const std::vector<bool> indexed = verify::indexedAtEntry(program, *function);
     for (const program::BlockId id : hotBlocks(context, 0.01)) {
       const program::Block& block = program.blocks[id];
-      if (block.opaque || block.instrs.size() < 4)
+      if (block.opaque || indexed[id] || block.instrs.size() < 4)
         continue;
       const BlockGraph graph = buildBlockGraph(block, entry, context.accumOffset, SlotLatencies{});
-      for (const auto& [priority, words] : priorities) {
-        auto instrs = writeBack(graph, ListScheduler(graph, priority).run(), context.codec);
+      const auto tryOrder = [&](Priority priority, std::string_view words, std::uint64_t seed) {
+        auto instrs = writeBack(graph, ListScheduler(graph, priority, seed).run(), context.codec);
         if (!instrs)
-          continue;
+          return;
         Proposal proposal;
         proposal.program = program;
         proposal.program.blocks[id].instrs = *std::move(instrs);
         if (!repairWaitStates(program, proposal.program, context) ||
             sameOrder(proposal.program.blocks[id].instrs, block.instrs))
-          continue;
+          return;
         proposal.reason = fmt::format("rescheduled {} instructions, {}", block.instrs.size(), words);
         std::tie(proposal.begin, proposal.end) = addressRange(block);
         proposals.push_back(std::move(proposal));
-      }
+      };
+      for (const auto& [priority, words] : priorities)
+        tryOrder(priority, words, 0);
+      for (unsigned s = 0; s < shakenPerEffort && context.effort > 0; ++s)
+        tryOrder(priorities[s % 3].first, "by shaken priorities", context.effort * 1000 + s);
     }
     return proposals;
   }

@@ -12,16 +12,17 @@ namespace {
 /// Highest register named, plus one.
 struct RegisterUse {
   unsigned vgprs = 0, agprs = 0;
-  bool indexed = false; ///< s_set_gpr_idx and friends: any register may be meant
+  bool unknown = false; ///< s_set_gpr_idx and friends, undecodable code: any register may be meant
 };
 
 RegisterUse registerUse(const program::Program& program) {
   RegisterUse use;
   // Calls may reach any function, so every block of the object counts.
-  for (const auto& block : program.blocks)
+  for (const auto& block : program.blocks) {
+    use.unknown |= block.opaque && block.reachable;
     for (const auto& instr : block.instrs) {
       const std::string_view base = instr.inst->base;
-      use.indexed |= base.substr(0, 9) == "s_set_gpr" || base.substr(0, 8) == "v_movrel";
+      use.unknown |= base.substr(0, 9) == "s_set_gpr" || base.substr(0, 8) == "v_movrel";
       for (const auto& operand : instr.inst->operands) {
         const unsigned end = operand.index + unsigned{operand.dwords};
         if (operand.kind == isa::OperandKind::vgpr)
@@ -30,6 +31,7 @@ RegisterUse registerUse(const program::Program& program) {
           use.agprs = std::max(use.agprs, end);
       }
     }
+  }
   return use;
 }
 
@@ -60,7 +62,7 @@ class ShrinkResourcesMove final : public Move {
 
     program::ResourceEdit cut;
     const RegisterUse use = registerUse(program);
-    if (!use.indexed) {
+    if (!use.unknown) {
       // v at or above accum_offset aliases an AGPR: moving the border would change which one.
       const bool aliased = use.vgprs > accum && use.agprs > 0;
       const unsigned newAccum = use.agprs && aliased ? accum : std::max(4u, roundUp(use.vgprs, 4));
