@@ -32,7 +32,7 @@ TEST_F(Verify, AnotherOperandOrderIsAccepted) {
   EXPECT_EQ(receipt.at("accepted"), true);
   EXPECT_NE(receipt.at("verdict"), "identical");
   EXPECT_EQ(receipt.at("edited_blocks"), 1);
-  EXPECT_EQ(receipt.at("seeds"), nlohmann::json({0}));
+  EXPECT_EQ(receipt.at("seeds"), nlohmann::json::array({0}));
   ASSERT_FALSE(receipt.at("cases").empty());
   EXPECT_EQ(receipt.at("cases").at(0).at("equal"), true);
   // The buffers of the dispatch: 10,100 f32 values each.

@@ -44,7 +44,9 @@ TEST(Verify, AnInsertedNopIsExactAndTheProofSaysMore) {
   const Verdict exact = judge(k0, k1, kernelDispatch("vector_add"), withoutProof());
   EXPECT_EQ(exact.level, Level::exact) << exact.reason;
   EXPECT_EQ(exact.editedBlocks, 1u);
-  ASSERT_EQ(exact.cases.size(), 1u);
+  // The case itself, then its data variants.
+  ASSERT_EQ(exact.cases.size(), 1u + Options{}.dataVariants);
+  EXPECT_EQ(exact.cases[1].name, exact.cases[0].name + ", floats permuted 1");
   EXPECT_TRUE(exact.cases[0].equal);
   EXPECT_GT(exact.cases[0].waveInstructions, 0u);
   const Verdict proved = judge(k0, k1, kernelDispatch("vector_add"));
