@@ -148,6 +148,8 @@ json Session::proposeEdit(const json& arguments) {
     return problem("propose_edit takes first, last, text and reason");
   ++proposals;
   ++outcome.candidatesTried;
+  if (!best)
+    return problem("no object to edit");
   auto edited = applyWindowText(program, *codec, *first, *last, text->get<std::string>());
   if (!edited) {
     ++outcome.candidatesRejected;

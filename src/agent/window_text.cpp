@@ -112,8 +112,8 @@ Result<Program> applyWindowText(const Program& program, isa::Codec& codec, Block
     auto branch = parseBranch(program, codec, line);
     if (!branch)
       return badInput("line {}: {}", number, branch.error().message);
-    if (*branch) {
-      block.instrs.push_back(**branch);
+    if (const std::optional<Instr>& parsed = *branch) {
+      block.instrs.push_back(*parsed);
       continue;
     }
     auto inst = codec.assemble(line);
