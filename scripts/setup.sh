@@ -71,6 +71,7 @@ build_targets() {
   say "building ($preset)"
   cd "$root"
   if [[ ! -f $build/build.ninja ]]; then
+    mkdir -p "$root/.cache"
     cmake --preset "$preset" > "$root/.cache/configure.log" 2>&1 || {
       cat "$root/.cache/configure.log" >&2
       fail "cmake could not configure"

@@ -44,10 +44,6 @@ bool returnsOutOfOrder(const Instruction& inst) {
   return counting.counts[index(Counter::lgkm)] && !counting.inOrder[index(Counter::lgkm)];
 }
 
-bool isLoad(const Instruction& inst) {
-  return inst.mayLoad;
-}
-
 std::uint32_t resultLatency(const Instruction& inst, const SlotLatencies& lat) {
   switch (inst.cls) {
   case InstClass::lds:
@@ -259,10 +255,10 @@ class GraphBuilder {
       if (node.counts[index(counter)]) {
         if (!waits.empty() && graph.nodes[waits.back()].fixedCount)
           edge(waits.back(), n, 1);
-        if (isLoad(inst))
-          inst.writes(accumOffset).forEach([&](RegUnit u) {
-            producer[u] = static_cast<std::int64_t>(operations.size());
-          });
+        // Lane exchanges and clocks load nothing, but their results come back through the counter all the same.
+        inst.writes(accumOffset).forEach([&](RegUnit u) {
+          producer[u] = static_cast<std::int64_t>(operations.size());
+        });
         operations.push_back(n);
       } else
         inst.writes(accumOffset).forEach([&](RegUnit u) { producer.erase(u); });
@@ -352,9 +348,9 @@ InFlight inFlightOf(const program::Program& program, const program::Function& fu
     for (const Instr& instr : program.blocks[id].instrs) {
       const auto counts = countersOf(*instr.inst);
       for (std::size_t c = 0; c < counterCount; ++c)
-        if (counts[c] && isLoad(*instr.inst))
+        if (counts[c])
           result.destinations[c] |= instr.inst->writes(accumOffset);
-      result.ldsDma |= instr.inst->mods.lds;
+      result.ldsDma |= instr.inst->isLdsDma();
     }
   return result;
 }

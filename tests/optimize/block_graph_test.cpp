@@ -168,6 +168,12 @@ TEST_F(BlockGraphTest, FencesThatCountAreOperations) {
   EXPECT_TRUE(ordered(graph, 2, 4));
 }
 
+TEST_F(BlockGraphTest, LaneExchangesComeBackThroughTheCounter) {
+  const auto graph = build({"ds_bpermute_b32 v1, v2, v3", "s_waitcnt lgkmcnt(0)", "v_mov_b32_e32 v4, v1"});
+  EXPECT_TRUE(ordered(graph, 0, 1));
+  EXPECT_TRUE(ordered(graph, 1, 2));
+}
+
 TEST_F(BlockGraphTest, ShortNopsAreLeftOutLongOnesStay) {
   const auto graph =
       build({"v_mov_b32_e32 v1, 0", "s_nop 3", "v_mov_b32_e32 v2, 0", "s_nop 11", "v_mov_b32_e32 v3, 0"});

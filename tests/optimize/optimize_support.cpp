@@ -53,7 +53,7 @@ std::vector<std::string> MoveFixture::lines(const program::Program& of) const {
 dispatch::Dispatch textDispatch(unsigned workgroups) {
   return value(dispatch::parseDispatch(
       fmt::format(R"({{"asmevo_dispatch": 1, "kernel": "k", "workgroup_size": [64, 1, 1], "grid_size": [{}, 1, 1],
-                      "buffers": {{"out": {{"dtype": "u32", "shape": [1048576], "init": "zeros"}}}},
+                      "buffers": {{"out": {{"dtype": "u32", "shape": [1048576], "init": "zero"}}}},
                       "args": [{{"buffer": "out"}}]}})",
                   workgroups * 64),
       ".", "text"));
