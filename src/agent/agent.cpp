@@ -60,7 +60,9 @@ Result<Outcome> run(const object::CodeObject& k0, const object::CodeObject& star
         arguments = given.is_string() ? given.get<std::string>() : given.dump();
         id = call.value("id", json()).is_string() ? call["id"].get<std::string>() : "";
       }
-      const json answer = session.call(name, arguments);
+      // One message may ask for any number of calls.
+      const json answer = std::chrono::steady_clock::now() < deadline ? session.call(name, arguments)
+                                                                      : json{{"error", "the time budget is used up"}};
       messages.push_back({{"role", "tool"},
                           {"tool_call_id", id},
                           {"content", answer.dump(-1, ' ', false, json::error_handler_t::replace)}});

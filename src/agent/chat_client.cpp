@@ -19,6 +19,13 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* user)
   return bytes;
 }
 
+/// Beginning of an answer for an error message. Some servers repeat the key they were sent.
+std::string excerpt(std::string answer, const std::string& key) {
+  for (std::size_t at = 0; !key.empty() && (at = answer.find(key, at)) != std::string::npos;)
+    answer.replace(at, key.size(), std::string_view());
+  return answer.substr(0, 300);
+}
+
 struct CurlDeleter {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
 };
@@ -59,12 +66,12 @@ Result<nlohmann::json> complete(const Endpoint& endpoint, const nlohmann::json& 
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
   if (status != 200)
-    return internalError("{}: HTTP status {}: {}", url, status, answer.substr(0, 300));
+    return internalError("{}: HTTP status {}: {}", url, status, excerpt(answer, endpoint.apiKey));
   const auto parsed = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || !parsed.contains("choices") || !parsed["choices"].is_array() ||
       parsed["choices"].empty() || !parsed["choices"][0].is_object() || !parsed["choices"][0].contains("message") ||
       !parsed["choices"][0]["message"].is_object())
-    return internalError("{}: the answer is not a chat completion: {}", url, answer.substr(0, 300));
+    return internalError("{}: the answer is not a chat completion: {}", url, excerpt(answer, endpoint.apiKey));
   return parsed["choices"][0]["message"];
 }
 

@@ -196,7 +196,7 @@ void addOptimize(CLI::App& app, int& exit) {
   command->add_flag("--json", arguments->json, "machine-readable report");
   command->callback([arguments, &exit] {
     const auto result = runOptimize(*arguments);
-    exit = result ? *result : fail(result.error());
+    exit = result ? *result : fail(result.error(), {arguments->k0, arguments->dispatch});
   });
 }
 

@@ -70,7 +70,7 @@ void addProfile(CLI::App& app, int& exit) {
   command->add_flag("--json", arguments->json, "Report as json");
   command->callback([arguments, &exit] {
     const auto code = run(*arguments);
-    exit = code ? *code : fail(code.error());
+    exit = code ? *code : fail(code.error(), {arguments->object, arguments->dispatch});
   });
 }
 

@@ -134,7 +134,7 @@ void addRun(CLI::App& app, int& exit) {
   command->add_flag("--json", options->json, "Report as json");
   command->callback([options, &exit] {
     const auto code = run(*options);
-    exit = code ? *code : fail(code.error());
+    exit = code ? *code : fail(code.error(), {options->object, options->dispatch});
   });
 }
 

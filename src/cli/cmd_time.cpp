@@ -58,7 +58,7 @@ void addTime(CLI::App& app, int& exit) {
   command->add_flag("--json", arguments->json, "Report as json");
   command->callback([arguments, &exit] {
     const auto code = run(*arguments);
-    exit = code ? *code : fail(code.error());
+    exit = code ? *code : fail(code.error(), {arguments->object, arguments->dispatch});
   });
 }
 

@@ -22,6 +22,15 @@ int fail(const Error& error) {
   return badInput;
 }
 
+int fail(const Error& error, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs)
+    if (!input.empty() && error.message.find(input) != std::string::npos)
+      return fail(error);
+  if (inputs.empty() || inputs.front().empty() || error.kind == ErrorKind::usage)
+    return fail(error);
+  return fail(Error{error.kind, fmt::format("{}: {}", inputs.front(), error.message)});
+}
+
 namespace {
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -19,6 +19,8 @@ using AddCommand = void (*)(CLI::App& app, int& exit);
 
 /// Prints "asmevo: error: ..." on standard error and gives the exit code of that kind of error.
 int fail(const Error& error);
+/// The same for a command on these input files: a message that names none of them is given the first one's name.
+int fail(const Error& error, const std::vector<std::string>& inputs);
 
 /// Progress line on standard error, only when it is a terminal; rate-limited, erased by `done`.
 class Progress {

@@ -10,7 +10,7 @@ namespace asmevo::isa {
 InstClass classify(std::string_view base);
 
 /// Mends readRanges/writeRanges (filled from LLVM's lists) where LLVM says too little or too much for moving and
-/// deleting instructions. Needs everything else of `inst` complete. `gfx9` : GFX9 family, where DS needs no M0.
+/// deleting instructions. Needs everything else of `inst` complete. GFX9 and later: LDS accesses need no M0.
 void mendEffects(Instruction& inst, bool gfx9OrLater);
 
 } // namespace asmevo::isa

@@ -219,7 +219,7 @@ TEST(RelaxWaits, ScalarLoadsInFlightNeedZero) {
 
 TEST(Schedule, IndependentWorkGoesBehindALoad) {
   const auto fixture = textFixture(R"(
-  v_mul_f32_e32 v5, v0, v0
+  v_mul_f32_e32 v5, s7, v0
   v_mul_f32_e32 v6, v5, v0
   v_mul_f32_e32 v7, v6, v0
   global_load_dword v2, v1, s[2:3]

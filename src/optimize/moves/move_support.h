@@ -20,8 +20,10 @@ inline std::pair<std::uint64_t, std::uint64_t> addressRange(const program::Block
 /// The function of the context's kernel in `program`, or null.
 const program::Function* kernelFunction(const program::Program& program, const MoveContext& context);
 
-/// Blocks worth editing, hottest first: those of the profile's windows that hold at least `minimumShare` of the time.
-std::vector<program::BlockId> hotBlocks(const MoveContext& context, double minimumShare);
+/// Blocks of the function worth editing, hottest first: those of the profile's windows that hold at least
+/// `minimumShare` of the time. Blocks of called functions are not among them: their callers are not looked at.
+std::vector<program::BlockId> hotBlocks(const program::Function& function, const MoveContext& context,
+                                        double minimumShare);
 
 /// Value-free scalar and vector ALU work: deleting it when its results are unused changes nothing.
 bool isPureAlu(const isa::Instruction& inst);

@@ -5,6 +5,7 @@
 #include "program/analysis/waits.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -37,7 +38,7 @@ class RelaxWaitsMove final : public Move {
       return proposals;
     if (auto proposal = weaken(program, *function, context))
       proposals.push_back(*std::move(proposal));
-    for (const program::BlockId id : hotBlocks(context, 0.02))
+    for (const program::BlockId id : hotBlocks(*function, context, 0.02))
       if (auto proposal = sink(program, *function, context, id))
         proposals.push_back(*std::move(proposal));
     return proposals;
@@ -114,6 +115,8 @@ class RelaxWaitsMove final : public Move {
     std::size_t changed = 0;
     if (!weakenInPlace(proposal.program, function, context, changed))
       return std::nullopt;
+    if (!dropIdleWaits(instrs, context.codec))
+      return std::nullopt;
     if (std::ranges::equal(instrs, block.instrs, {}, &program::Instr::inst, &program::Instr::inst))
       return std::nullopt;
     if (!repairWaitStates(program, proposal.program, context))
@@ -121,6 +124,45 @@ class RelaxWaitsMove final : public Move {
     proposal.reason = "each wait taken apart: every use waits for its own loads only";
     std::tie(proposal.begin, proposal.end) = addressRange(block);
     return proposal;
+  }
+
+  /// Deletes what an earlier wait of the block has made sure of already: a counter is at most what it was waited for
+  /// plus what was issued since.
+  static bool dropIdleWaits(std::vector<program::Instr>& instrs, isa::Codec& codec) {
+    constexpr unsigned unknown = 1000;
+    std::array<unsigned, program::counterCount> bound{unknown, unknown};
+    std::vector<program::Instr> kept;
+    for (program::Instr& instr : instrs) {
+      if (instr.inst->base != "s_waitcnt") {
+        const auto counting = program::countingOf(*instr.inst);
+        for (std::size_t c = 0; c < bound.size(); ++c)
+          if (counting.counts[c]) // scalar loads of more than a dword count twice
+            bound[c] = std::min(unknown, bound[c] + 2);
+        if (instr.inst->leavesFunction())
+          bound.fill(unknown);
+        kept.push_back(instr);
+        continue;
+      }
+      const isa::WaitCount given = instr.inst->waitCount();
+      isa::WaitCount left = given;
+      if (left.vm >= bound[0])
+        left.vm = 63;
+      if (left.lgkm >= bound[1])
+        left.lgkm = 15;
+      bound[0] = std::min<unsigned>(bound[0], given.vm < 63 ? given.vm : unknown);
+      bound[1] = std::min<unsigned>(bound[1], given.lgkm < 15 ? given.lgkm : unknown);
+      if (left == isa::WaitCount{})
+        continue;
+      if (left != given) {
+        auto wait = codec.assemble(waitText(left));
+        if (!wait)
+          return false;
+        instr.inst = codec.complete(*wait);
+      }
+      kept.push_back(instr);
+    }
+    instrs = std::move(kept);
+    return true;
   }
 
   static bool usesRegistersOfMemory(const program::Instr& instr) {

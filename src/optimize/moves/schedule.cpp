@@ -1,6 +1,7 @@
 #include "optimize/moves/schedule.h"
 
 #include "dispatch/random.h"
+#include "isa/matrix_cost.h"
 #include "optimize/block_graph.h"
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
@@ -31,13 +32,10 @@ constexpr std::array<std::pair<Priority, std::string_view>, 4> priorities = {{
 /// Further schedules per block at each effort above the first.
 constexpr unsigned shakenPerEffort = 9;
 
-/// Slots the matrix pipe is busy with an MFMA of that shape: 4 for 16x16, 8 for 32x32 (facts: cdna3 section 2; a slot
-/// is one pass), twice that for f32 inputs.
+/// Slots the matrix pipe is busy with an instruction: one per pass.
 std::uint32_t matrixSlots(const isa::Instruction& inst) {
-  const bool wide = inst.base.find("32x32") != std::string::npos;
-  const bool f32Inputs = inst.base.ends_with("x4_f32") || inst.base.ends_with("x2_f32") ||
-                         inst.base.ends_with("x4f32") || inst.base.ends_with("x2f32");
-  return (wide ? 8u : 4u) * (f32Inputs ? 2u : 1u);
+  const auto cost = isa::matrixCost(inst.base);
+  return cost ? cost->passes : 4;
 }
 
 class ListScheduler {
@@ -131,7 +129,7 @@ class ScheduleMove final : public Move {
       return proposals;
     const InFlight entry = inFlightOf(program, *function, context.accumOffset);
     const std::vector<bool> indexed = verify::indexedAtEntry(program, *function);
-    for (const program::BlockId id : hotBlocks(context, 0.01)) {
+    for (const program::BlockId id : hotBlocks(*function, context, 0.01)) {
       const program::Block& block = program.blocks[id];
       if (block.opaque || indexed[id] || block.instrs.size() < 4)
         continue;
