@@ -223,8 +223,8 @@ constexpr NamedFlag flagNames[] = {
 };
 
 // Flags of other generations and of image and export instructions: recognised so that they are not taken for operands.
-constexpr std::string_view otherFlags[] = {"dlc", "addr64", "unorm", "da",    "r128", "d16", "lwe",
-                                           "done", "vm",    "compr", "norm", "high", "row_en"};
+constexpr std::string_view otherFlags[] = {"dlc",  "addr64", "unorm", "da",   "r128", "d16",   "lwe",
+                                           "done", "vm",     "compr", "norm", "high", "row_en"};
 
 std::uint32_t dword0(const Instruction& inst) {
   return static_cast<std::uint32_t>(inst.encoding[0]) | static_cast<std::uint32_t>(inst.encoding[1]) << 8 |

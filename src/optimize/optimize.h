@@ -68,6 +68,7 @@ const std::vector<const Move*>& moveTable();
 
 struct Options {
   double budgetSeconds = 60;
+  unsigned maximumEffort = 4; ///< rounds without progress, each at more effort, after which the search ends early
   std::vector<std::string> disabledMoves;
   verify::Options verify;
   bool inPlace = false;                             ///< write K1 by in-place patch only

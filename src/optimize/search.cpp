@@ -12,9 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Rounds without progress, each at more effort, after which the search ends before its budget does.
-constexpr unsigned maximumEffort = 4;
-
 /// Keeps the best accepted program while the budget lasts.
 class Search {
  public:
@@ -30,7 +27,7 @@ class Search {
     ASMEVO_TRY(options.verify.baseline, verify::measureBaseline(k0, dispatch, device, options.verify));
     ASMEVO_TRY(outcome.baselineCycles, modelledCycles(k0, dispatch, device));
     outcome.finalCycles = outcome.baselineCycles;
-    for (unsigned round = 0; effort <= maximumEffort && !expired(); ++round) {
+    for (unsigned round = 0; effort <= options.maximumEffort && !expired(); ++round) {
       bool progressed = false;
       for (const Move* move : moveTable()) {
         if (std::ranges::find(options.disabledMoves, move->name()) != options.disabledMoves.end())

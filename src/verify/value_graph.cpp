@@ -246,7 +246,8 @@ InstructionShape shapeOf(const Instruction& inst, unsigned accumOffset, const st
   const bool vector = inst.cls == InstClass::valu || inst.isVectorMemory() || inst.cls == InstClass::lds;
   shape.laneWise = vector && !crossesLanes(inst) && !isLaneExchange(inst);
   for (const RegUnit u : shape.results)
-    shape.partial.push_back(u >= isa::vgprBase && !kills.test(u));
+    // What ignores EXEC (V_WRITELANE) writes lanes that EXEC lacks: its old value is one of its sources instead.
+    shape.partial.push_back(u >= isa::vgprBase && !kills.test(u) && inst.readsExec());
   classifyMemory(inst, shape);
   return shape;
 }

@@ -106,6 +106,15 @@ TEST_F(ValueGraph, OverwrittenLanesDoNotCount) {
                run({"v_readlane_b32 s3, v2, 5"}).units[3]);
 }
 
+TEST_F(ValueGraph, WritesThatIgnoreExecAreNeverCoveredByOnesThatDoNot) {
+  EXPECT_FALSE(equal({"v_writelane_b32 v1, s4, 5", "v_mov_b32_e32 v1, v2"}, {"v_mov_b32_e32 v1, v2"}));
+  EXPECT_FALSE(equal({"v_mov_b32_e32 v1, v2", "v_writelane_b32 v1, s4, 5"},
+                     {"v_writelane_b32 v1, s4, 5", "v_mov_b32_e32 v1, v2"}));
+  // ... and EXEC may change before or after them.
+  EXPECT_TRUE(equal({"v_writelane_b32 v1, s4, 5", "s_mov_b64 exec, s[6:7]"},
+                    {"s_mov_b64 exec, s[6:7]", "v_writelane_b32 v1, s4, 5"}));
+}
+
 TEST_F(ValueGraph, RenamingKeepsTheValue) {
   EXPECT_EQ(run({"v_mul_f32_e32 v9, v2, v3", "v_add_f32_e32 v1, v9, v4"}).units[isa::vgprUnit(1)],
             run({"v_mul_f32_e32 v8, v2, v3", "v_add_f32_e32 v1, v8, v4"}).units[isa::vgprUnit(1)]);

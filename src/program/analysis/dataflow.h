@@ -37,7 +37,7 @@ enum class Direction { forward, backward };
 /// A transfer may send a state elsewhere (calls) by Solver::flow and have a block done again by Solver::touch.
 template <class Problem> class Solver {
  public:
-  using State = typename Problem::State;
+  using State = Problem::State;
 
   Solver(const Program& program, std::vector<BlockId> order, Problem& problem)
       : program(program), problem(problem), order(std::move(order)), position(program.blocks.size(), none) {

@@ -431,8 +431,8 @@ class Pair {
 
   const Instruction& producer;
   const Instruction& consumer;
-  const Traits& from;
-  const Traits& to;
+  Traits from;
+  Traits to;
   unsigned accumOffset;
   HazardTarget target;
   Hazard result;
