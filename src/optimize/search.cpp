@@ -1,6 +1,7 @@
 #include "optimize/optimize.h"
 
-#include "optimize/repair.h"
+#include "optimize/moves/move_support.h"
+#include "verify/alignment.h"
 
 #include <algorithm>
 #include <chrono>
@@ -60,6 +61,20 @@ class Search {
     const object::Kernel* kernel = nullptr;
     timing::Estimate profile;
     std::vector<HotWindow> windows;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> inK0; ///< by block: the address range of its counterpart in K0
+
+    /// K0's range for blocks that hold [begin, end] here.
+    std::pair<std::uint64_t, std::uint64_t> k0Range(std::uint64_t begin, std::uint64_t end) const {
+      const auto blockOf = [&](std::uint64_t address) {
+        std::size_t at = 0;
+        while (at + 1 < program.blocks.size() && program.blocks[at + 1].address <= address)
+          ++at;
+        return at;
+      };
+      if (inK0.empty())
+        return {begin, end};
+      return {inK0[blockOf(begin)].first, inK0[blockOf(end > begin ? end - 1 : begin)].second};
+    }
   };
 
   struct Candidate {
@@ -75,7 +90,7 @@ class Search {
     for (auto& block : recovered.blocks)
       for (auto& instr : block.instrs)
         instr.inst = codec.complete(instr.inst);
-    View v{std::move(object), std::move(recovered), nullptr, {}, {}};
+    View v{std::move(object), std::move(recovered), nullptr, {}, {}, {}};
     const auto& launch = dispatch.cases.front();
     ASMEVO_TRY(v.kernel, v.object.findKernel(launch.kernel));
     ASMEVO_TRY(auto loaded, device.load(v.object, launch.kernel));
@@ -86,6 +101,12 @@ class Search {
         v.profile = std::move(estimate);
     }
     v.windows = rankWindows(v.object, v.program, *v.kernel, v.profile);
+    ASMEVO_TRY(const auto pair, verify::recoverPair(k0, v.object));
+    const auto alignment = verify::alignBlocks(k0, pair.k0, v.object, pair.k1);
+    for (program::BlockId id = 0; id < v.program.blocks.size(); ++id) {
+      const auto counterpart = alignment.toK0[id];
+      v.inK0.push_back(addressRange(counterpart ? pair.k0.blocks[*counterpart] : v.program.blocks[id]));
+    }
     return v;
   }
 
@@ -115,7 +136,7 @@ class Search {
     std::ranges::sort(candidates, {}, [](const Candidate& c) { return std::pair(c.cycles, c.number); });
     // Edits of different blocks usually add up: try them together first, then one by one.
     if (auto together = combine(v, candidates); together.size() > 1) {
-      ASMEVO_TRY(const bool accepted, tryAccept(move, together));
+      ASMEVO_TRY(const bool accepted, tryAccept(v, move, together));
       if (accepted)
         return true;
     }
@@ -124,7 +145,7 @@ class Search {
         break;
       std::vector<Candidate> single;
       single.push_back(std::move(candidate));
-      ASMEVO_TRY(const bool accepted, tryAccept(move, single));
+      ASMEVO_TRY(const bool accepted, tryAccept(v, move, single));
       if (accepted)
         return true;
     }
@@ -174,7 +195,7 @@ class Search {
   }
 
   /// Verifies the last of a chain, which holds all its edits, and makes it the best.
-  Result<bool> tryAccept(const Move& move, std::vector<Candidate>& chain) {
+  Result<bool> tryAccept(const View& v, const Move& move, std::vector<Candidate>& chain) {
     Candidate& last = chain.back();
     ASMEVO_TRY(const auto object, object::CodeObject::parse(last.bytes, k0.name()));
     ASMEVO_TRY(auto verdict, verify::verify(k0, object, dispatch, device, options.verify));
@@ -185,8 +206,9 @@ class Search {
     }
     double before = outcome.finalCycles;
     for (const Candidate& candidate : chain) {
-      outcome.edits.push_back({std::string(move.name()), candidate.proposal.reason, candidate.proposal.begin,
-                               candidate.proposal.end, before, candidate.cycles, verdict.level});
+      const auto [begin, end] = v.k0Range(candidate.proposal.begin, candidate.proposal.end);
+      outcome.edits.push_back(
+          {std::string(move.name()), candidate.proposal.reason, begin, end, before, candidate.cycles, verdict.level});
       before = candidate.cycles;
     }
     outcome.finalCycles = last.cycles;
