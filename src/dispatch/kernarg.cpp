@@ -133,10 +133,11 @@ Result<Bytes> buildKernarg(const Case& launch, const object::Kernel& kernel,
   if (launch.explicitKernarg) {
     for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
       const std::string what = fmt::format("kernarg[{}]", i);
-      if (!launch.arguments[i].at)
+      const std::optional<std::uint32_t> at = launch.arguments[i].at;
+      if (!at)
         return badInput("{}: no offset", what);
       ASMEVO_TRY(const Bytes bytes, argumentBytes(launch.arguments[i], addressOf, what));
-      ASMEVO_CHECK(segment.place(*launch.arguments[i].at, bytes.data(), bytes.size(), what));
+      ASMEVO_CHECK(segment.place(*at, bytes.data(), bytes.size(), what));
     }
     return std::move(segment.bytes);
   }

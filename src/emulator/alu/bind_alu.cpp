@@ -325,7 +325,7 @@ Status bindVector(const isa::Instruction& inst, const BindContext& context, cons
     op.fn = allVgpr ? entry.allVgpr : entry.anyKind;
   if (context.gprIndexing)
     makeIndexed(op, plan);
-  op.extra = context.arena->make(std::move(plan));
+  op.extra = context.arena->make(plan);
   return {};
 }
 
