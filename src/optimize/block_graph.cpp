@@ -140,11 +140,8 @@ class GraphBuilder {
 
   /// Scalar or flat operations of this block, or possibly of earlier ones, share lgkmcnt.
   bool anyScalarInFlight() const {
-    if (std::ranges::any_of(block.instrs, [](const Instr& i) { return returnsOutOfOrder(*i.inst); }))
-      return true;
-    bool scalar = false;
-    atEntry.destinations[index(Counter::lgkm)].forEach([&](RegUnit u) { scalar |= u < isa::vgprBase; });
-    return scalar;
+    return atEntry.unordered ||
+           std::ranges::any_of(block.instrs, [](const Instr& i) { return returnsOutOfOrder(*i.inst); });
   }
 
   void edge(std::uint32_t from, std::uint32_t to, std::uint32_t latency) { graph.edges.push_back({from, to, latency}); }
@@ -342,7 +339,10 @@ class GraphBuilder {
 
 } // namespace
 
-InFlight inFlightOf(const program::Program& program, const program::Function& function, unsigned accumOffset) {
+namespace {
+
+/// Everything the function may have in flight at any point.
+InFlight everythingInFlight(const program::Program& program, const program::Function& function, unsigned accumOffset) {
   InFlight result;
   for (const program::BlockId id : function.blocks)
     for (const Instr& instr : program.blocks[id].instrs) {
@@ -350,9 +350,69 @@ InFlight inFlightOf(const program::Program& program, const program::Function& fu
       for (std::size_t c = 0; c < counterCount; ++c)
         if (counts[c])
           result.destinations[c] |= instr.inst->writes(accumOffset);
+      result.unordered |= returnsOutOfOrder(*instr.inst) || instr.inst->cls == InstClass::jump;
       result.ldsDma |= instr.inst->isLdsDma();
     }
   return result;
+}
+
+void passInstruction(const Instruction& inst, unsigned accumOffset, const InFlight& everything, InFlight& state) {
+  if (inst.cls == InstClass::jump || inst.cls == InstClass::unknown) {
+    state = everything;
+    return;
+  }
+  if (inst.cls == InstClass::waitcnt && inst.base == "s_waitcnt") {
+    const isa::WaitCount count = inst.waitCount();
+    if (count.vm == 0)
+      state.destinations[index(Counter::vm)] = {};
+    if (count.lgkm == 0) {
+      state.destinations[index(Counter::lgkm)] = {};
+      state.unordered = false;
+    }
+    return;
+  }
+  const auto counts = countersOf(inst);
+  for (std::size_t c = 0; c < counterCount; ++c)
+    if (counts[c])
+      state.destinations[c] |= inst.writes(accumOffset);
+  state.unordered |= returnsOutOfOrder(inst);
+}
+
+bool join(InFlight& into, const InFlight& from) {
+  bool changed = from.unordered && !into.unordered;
+  into.unordered |= from.unordered;
+  for (std::size_t c = 0; c < counterCount; ++c) {
+    const RegSet merged = into.destinations[c] | from.destinations[c];
+    changed |= !(merged == into.destinations[c]);
+    into.destinations[c] = merged;
+  }
+  return changed;
+}
+
+} // namespace
+
+std::vector<InFlight> inFlightAtEntry(const program::Program& program, const program::Function& function,
+                                      unsigned accumOffset) {
+  const InFlight everything = everythingInFlight(program, function, accumOffset);
+  std::vector<InFlight> entry(program.blocks.size());
+  for (program::BlockId id = 0; id < program.blocks.size(); ++id) {
+    // Where others may enter, and outside the function, nothing is known.
+    if (program.blocks[id].entersByRegister && id != function.entryBlock)
+      entry[id] = everything;
+    entry[id].ldsDma = everything.ldsDma;
+  }
+  std::vector<program::BlockId> work(function.blocks.rbegin(), function.blocks.rend());
+  while (!work.empty()) {
+    const program::BlockId id = work.back();
+    work.pop_back();
+    InFlight state = entry[id];
+    for (const Instr& instr : program.blocks[id].instrs)
+      passInstruction(*instr.inst, accumOffset, everything, state);
+    for (const program::BlockId next : program.blocks[id].successors)
+      if (join(entry[next], state))
+        work.push_back(next);
+  }
+  return entry;
 }
 
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,

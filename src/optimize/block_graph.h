@@ -53,13 +53,17 @@ struct SlotLatencies {
   std::uint32_t lds = 13, scalarMemory = 12, vectorMemory = 125, valu = 1, transcendental = 4, salu = 1;
 };
 
-/// What may be in flight when a block is entered, whatever the path: a register outside `destinations` needs no wait
+/// What may be in flight when a block is entered, over all paths to it: a register outside `destinations` needs no wait
 /// for operations from before the block.
 struct InFlight {
-  std::array<isa::RegSet, counterCount> destinations; ///< of every load of the function, by counter
-  bool ldsDma = false; ///< some buffer load writes LDS: LDS accesses then depend on vmcnt waits
+  std::array<isa::RegSet, counterCount> destinations; ///< by counter
+  bool unordered = false; ///< operations that count in lgkmcnt without order (scalar loads, flat accesses)
+  bool ldsDma = false;    ///< some buffer load of the function writes LDS: LDS accesses then depend on vmcnt waits
 };
-InFlight inFlightOf(const program::Program& program, const program::Function& function, unsigned accumOffset);
+/// By block id. Forward dataflow: an operation adds its destinations, a wait for zero removes its counter's, a call
+/// brings back whatever the function has.
+std::vector<InFlight> inFlightAtEntry(const program::Program& program, const program::Function& function,
+                                      unsigned accumOffset);
 
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
                            const SlotLatencies& latencies);

@@ -192,3 +192,64 @@ TEST_F(BlockGraphTest, LatenciesComeFromTheProducer) {
 
 } // namespace
 } // namespace asmevo::optimize
+
+namespace asmevo::optimize {
+namespace {
+
+/// A straight block, a loop on itself, and the end.
+std::vector<InFlight> loopInFlight(const std::vector<std::string>& before, const std::vector<std::string>& body) {
+  object::Target target;
+  target.processor = "gfx942";
+  target.xnack = target.sramecc = object::Feature::any;
+  const auto codec = *isa::Codec::create(target);
+  program::Program program;
+  const auto add = [&](const std::vector<std::string>& lines, std::vector<program::BlockId> successors) {
+    program::Block block;
+    for (const auto& line : lines) {
+      const auto inst = codec->assemble(line);
+      EXPECT_TRUE(inst) << line;
+      program::Instr instr;
+      instr.inst = codec->complete(*inst);
+      block.instrs.push_back(instr);
+    }
+    block.successors = std::move(successors);
+    program.blocks.push_back(std::move(block));
+  };
+  add(before, {1});
+  add(body, {1, 2});
+  add({"s_endpgm"}, {});
+  program::Function function;
+  function.blocks = {0, 1, 2};
+  return inFlightAtEntry(program, function, 128);
+}
+
+TEST(InFlightAtEntry, AFullWaitEndsWhatCameBefore) {
+  const auto entry =
+      loopInFlight({"s_load_dword s4, s[0:1], 0x0", "global_load_dword v1, v2, s[2:3]", "s_waitcnt lgkmcnt(0)"},
+                   {"ds_read_b32 v5, v6", "s_waitcnt vmcnt(0)"});
+  EXPECT_FALSE(entry[1].unordered);
+  EXPECT_FALSE(entry[1].destinations[0].test(4));
+  // The vector load is in flight on the way in, the LDS read on the way round.
+  EXPECT_TRUE(entry[1].destinations[0].test(isa::vgprUnit(1)));
+  EXPECT_TRUE(entry[1].destinations[1].test(isa::vgprUnit(5)));
+  EXPECT_FALSE(entry[2].destinations[0].any());
+  EXPECT_TRUE(entry[2].destinations[1].test(isa::vgprUnit(5)));
+}
+
+TEST(InFlightAtEntry, ScalarLoadsStayUnorderedUntilAZero) {
+  const auto entry = loopInFlight({"s_load_dword s4, s[0:1], 0x0"}, {"ds_read_b32 v5, v6", "s_waitcnt lgkmcnt(1)"});
+  EXPECT_TRUE(entry[1].unordered);
+  EXPECT_TRUE(entry[2].unordered);
+  EXPECT_TRUE(entry[2].destinations[1].test(4));
+  const auto waited = loopInFlight({"s_load_dword s4, s[0:1], 0x0"}, {"s_waitcnt lgkmcnt(0)", "ds_read_b32 v5, v6"});
+  EXPECT_TRUE(waited[1].unordered);
+  EXPECT_FALSE(waited[2].unordered);
+}
+
+TEST(InFlightAtEntry, LdsDmaIsAPropertyOfTheFunction) {
+  EXPECT_TRUE(loopInFlight({"s_nop 0"}, {"buffer_load_dword v1, s[4:7], 0 offen lds"})[0].ldsDma);
+  EXPECT_FALSE(loopInFlight({"s_nop 0"}, {"buffer_load_dword v2, v1, s[4:7], 0 offen"})[1].ldsDma);
+}
+
+} // namespace
+} // namespace asmevo::optimize

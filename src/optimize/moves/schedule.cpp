@@ -127,13 +127,13 @@ class ScheduleMove final : public Move {
     const program::Function* function = kernelFunction(program, context);
     if (!function)
       return proposals;
-    const InFlight entry = inFlightOf(program, *function, context.accumOffset);
+    const std::vector<InFlight> entry = inFlightAtEntry(program, *function, context.accumOffset);
     const std::vector<bool> indexed = verify::indexedAtEntry(program, *function);
     for (const program::BlockId id : hotBlocks(*function, context, 0.01)) {
       const program::Block& block = program.blocks[id];
       if (block.opaque || indexed[id] || block.instrs.size() < 4)
         continue;
-      const BlockGraph graph = buildBlockGraph(block, entry, context.accumOffset, SlotLatencies{});
+      const BlockGraph graph = buildBlockGraph(block, entry[id], context.accumOffset, SlotLatencies{});
       const auto tryOrder = [&](Priority priority, std::string_view words, std::uint64_t seed) {
         auto instrs = writeBack(graph, ListScheduler(graph, priority, seed).run(), context.codec);
         if (!instrs)
