@@ -228,7 +228,7 @@ TEST(InFlightAtEntry, AFullWaitEndsWhatCameBefore) {
       loopInFlight({"s_load_dword s4, s[0:1], 0x0", "global_load_dword v1, v2, s[2:3]", "s_waitcnt lgkmcnt(0)"},
                    {"ds_read_b32 v5, v6", "s_waitcnt vmcnt(0)"});
   EXPECT_FALSE(entry[1].unordered);
-  EXPECT_FALSE(entry[1].destinations[0].test(4));
+  EXPECT_FALSE(entry[1].destinations[1].test(4));
   // The vector load is in flight on the way in, the LDS read on the way round.
   EXPECT_TRUE(entry[1].destinations[0].test(isa::vgprUnit(1)));
   EXPECT_TRUE(entry[1].destinations[1].test(isa::vgprUnit(5)));
