@@ -130,7 +130,7 @@ class Instruction {
   bool mayLoad = false, mayStore = false, isTerminator = false, isConditional = false;
   bool isVop3 = false;                      ///< 64-bit VALU encoding
   std::optional<std::int32_t> branchOffset; ///< class branch and s_call: simm16, in dwords from the next instruction
-  std::uint32_t simm16 = 0;                 ///< SOPP/SOPK immediate where there is one
+  std::uint32_t simm16 = 0;                 ///< SOPP/SOPK immediate; index modes of s_set_gpr_idx_on
 
   /// Registers of a fixed accum_offset, from LLVM's operand and implicit lists. A VGPR write under EXEC does not erase
   /// the old value in inactive lanes: such registers are in `writes` only, not in `kills`.

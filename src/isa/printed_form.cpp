@@ -147,11 +147,11 @@ std::string_view stripInputModifiers(std::string_view text, Operand& out) {
   return text;
 }
 
-/// `isDef` aside, everything of an operand. `begin` is the position of `text` in the instruction's text.
-Operand parseOperand(std::string_view text, const char* textStart, std::uint32_t simm16) {
+/// `isDef` aside, everything of an operand. `text` is a part of `whole`, the instruction's text.
+Operand parseOperand(std::string_view text, std::string_view whole, std::uint32_t simm16) {
   Operand out;
   text = stripInputModifiers(text, out);
-  out.textBegin = static_cast<std::uint16_t>(text.data() - textStart);
+  out.textBegin = static_cast<std::uint16_t>(text.data() - whole.data());
   out.textEnd = static_cast<std::uint16_t>(out.textBegin + text.size());
   std::string_view literal = text;
   if ((literal.starts_with("lit(") || literal.starts_with("lit64(")) && literal.ends_with(")"))
@@ -376,7 +376,7 @@ void parsePrintedForm(Instruction& inst, const PrintedFormHints& hints) {
     while (!words.empty()) {
       const std::string_view word = nextPiece(words, " ");
       if (!word.empty() && !parseModifier(word, inst))
-        inst.operands.push_back(parseOperand(word, text.data(), inst.simm16));
+        inst.operands.push_back(parseOperand(word, text, inst.simm16));
     }
   }
   // Mixed-precision FMA selects f32 unless op_sel_hi says f16; packed math selects the high half for the high result.

@@ -350,6 +350,7 @@ std::vector<const Function*> reachableFunctions(const Program& program, const Fu
 
 std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOffset) {
   std::vector<const Function*> scope;
+  scope.reserve(program.functions.size());
   for (const Function& function : program.functions)
     scope.push_back(&function);
   return analyse(program, scope, accumOffset);
