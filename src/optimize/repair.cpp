@@ -31,7 +31,8 @@ program::HazardTarget targetOf(const MoveContext& context) {
 std::map<Pair, unsigned> toleratedPairs(const program::Program& program, const program::Function& function,
                                         const MoveContext& context) {
   std::map<Pair, unsigned> tolerated;
-  for (const auto& finding : program::unmetWaitStates(program, function, context.accumOffset, targetOf(context)))
+  for (const auto& finding : program::unmetWaitStates(program, function, context.accumOffset, targetOf(context),
+                                                      program::HazardScope::withLlvm))
     tolerated.emplace(pairOf(program, finding), finding.present);
   return tolerated;
 }
@@ -92,8 +93,8 @@ bool repairWaitStates(const program::Program& original, program::Program& edited
   // Every round moves consumers away and never nearer; a chain of hazards settles in a few.
   for (int round = 0; round < 32; ++round) {
     std::map<std::pair<program::BlockId, std::size_t>, unsigned, std::greater<>> missing;
-    for (const auto& finding :
-         program::unmetWaitStates(edited, *kernelFunction(edited, context), context.accumOffset, targetOf(context))) {
+    for (const auto& finding : program::unmetWaitStates(edited, *kernelFunction(edited, context), context.accumOffset,
+                                                        targetOf(context), program::HazardScope::withLlvm)) {
       const Pair pair = pairOf(edited, finding);
       const auto known = tolerated.find(pair);
       const bool inserted = std::get<0>(pair) == program::noAddress || std::get<1>(pair) == program::noAddress;

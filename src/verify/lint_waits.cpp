@@ -42,7 +42,8 @@ std::set<program::BlockId> blocksReached(const program::Program& code, const pro
 
 class Linter {
  public:
-  Linter(const object::CodeObject& o, const program::Program& p) : object(o), code(p) {}
+  Linter(const object::CodeObject& o, const program::Program& p, program::HazardScope s)
+      : object(o), code(p), scope(s) {}
 
   LintReport run() {
     const auto target = program::hazardTargetOf(object.target());
@@ -53,7 +54,7 @@ class Linter {
       for (const auto& finding : program::uncoveredUses(code, function, accumOffset))
         addWait(finding, function);
       if (target)
-        for (const auto& finding : program::unmetWaitStates(code, function, accumOffset, *target))
+        for (const auto& finding : program::unmetWaitStates(code, function, accumOffset, *target, scope))
           addStates(finding, function);
       for (const program::BlockId id : function.blocks)
         if (code.blocks[id].opaque)
@@ -68,7 +69,7 @@ class Linter {
         if (!covered.contains(function.entryBlock))
           lintFrom(function);
         else if (target)
-          for (const auto& finding : program::unmetWaitStates(code, function, accumOffsetOf(function), *target))
+          for (const auto& finding : program::unmetWaitStates(code, function, accumOffsetOf(function), *target, scope))
             addStates(finding, function);
       }
     std::sort(report.findings.begin(), report.findings.end(), [](const LintFinding& a, const LintFinding& b) {
@@ -169,20 +170,21 @@ class Linter {
 
   const object::CodeObject& object;
   const program::Program& code;
+  program::HazardScope scope;
   LintReport report;
   std::set<std::tuple<std::uint64_t, std::string, std::uint64_t>> known;
 };
 
 } // namespace
 
-Result<LintReport> lint(const object::CodeObject& object) {
+Result<LintReport> lint(const object::CodeObject& object, program::HazardScope scope) {
   if (!object.target().isGfx9())
     return refused("{}: lint knows the wait counters of gfx9 only, not of {}", object.name(),
                    object.target().processor);
   ASMEVO_TRY(const auto codec, isa::Codec::create(object.target()));
   ASMEVO_TRY(auto code, program::Program::recover(object, *codec));
   program::completeInstructions(code, *codec);
-  return Linter(object, code).run();
+  return Linter(object, code, scope).run();
 }
 
 Result<std::vector<Finding>> lintWaits(const object::CodeObject& object) {

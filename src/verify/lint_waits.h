@@ -2,6 +2,7 @@
 #pragma once
 
 #include "object/code_object.h"
+#include "program/analysis/hazards.h"
 #include "support/result.h"
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct LintReport {
 };
 
 /// Waits on every path (program/analysis/wait_lint.h), wait states (program/analysis/hazards.h) and undecodable words
-/// that are reached. Refused on targets without gfx9's counters.
-Result<LintReport> lint(const object::CodeObject& object);
+/// that are reached. Refused on targets without gfx9's counters. `scope` withLlvm: also the distances that LLVM keeps
+/// beyond the manual, which only mean something in comparison with another object.
+Result<LintReport> lint(const object::CodeObject& object, program::HazardScope scope = program::HazardScope::manual);
 
 } // namespace asmevo::verify

@@ -133,8 +133,8 @@ class Gate {
   }
 
   Status compareFindings() {
-    ASMEVO_TRY(const LintReport before, lint(k0));
-    ASMEVO_TRY(const LintReport after, lint(k1));
+    ASMEVO_TRY(const LintReport before, lint(k0, program::HazardScope::withLlvm));
+    ASMEVO_TRY(const LintReport after, lint(k1, program::HazardScope::withLlvm));
     std::vector<std::uint64_t> name0, name1;
     for (const Block& block : pair.k0.blocks)
       name0.push_back(block.address);

@@ -49,8 +49,9 @@ constexpr Case table11[] = {
     {"v_cmpx_lt_f32_e64 s[2:3], v1, v2", "v_mov_b32_dpp v3, v4 row_shl:1 row_mask:0xf bank_mask:0xf", 5},
     {"v_readfirstlane_b32 s4, v1", "v_mov_b32_e32 v2, s4", 2},
     {"v_readfirstlane_b32 s4, v1", "s_mov_b32 s5, s4", 0},
-    {"v_cmp_lt_f32_e32 vcc, v1, v2", "v_cndmask_b32_e32 v3, v4, v5, vcc", 0},
-    {"v_add_co_u32_e32 v1, vcc, v2, v3", "v_addc_co_u32_e32 v4, vcc, v5, v6, vcc", 0},
+    // Masks per lane: 0 in the manual's row 17, 2 in LLVM (next test).
+    {"v_cmp_lt_f32_e32 vcc, v1, v2", "v_cndmask_b32_e32 v3, v4, v5, vcc", 2},
+    {"v_add_co_u32_e32 v1, vcc, v2, v3", "v_addc_co_u32_e32 v4, vcc, v5, v6, vcc", 2},
     {"v_cmp_lt_f32_e64 s[4:5], v1, v2", "v_mov_b32_e32 v3, s5", 2},
     {"v_cmpx_lt_f32_e64 s[2:3], v1, v2", "v_mov_b32_e32 v3, exec_lo", 2},
     {"v_cmpx_lt_f32_e64 s[2:3], v1, v2", "v_readfirstlane_b32 s4, v5", 4},
@@ -162,6 +163,22 @@ TEST(Hazards, LlvmOnlyRulesAreMarked) {
   EXPECT_EQ(hazard.states, 1u);
   EXPECT_TRUE(hazard.llvmOnly);
   EXPECT_TRUE(unmetWaitStates(l.program, l.kernel(), accum, HazardTarget::gfx940).empty());
+  EXPECT_EQ(unmetWaitStates(l.program, l.kernel(), accum, HazardTarget::gfx940, HazardScope::withLlvm).size(), 1u);
+}
+
+// clang puts s_nop 1 between a compare and the v_cndmask that selects by it; the manual does not ask for it.
+TEST(Hazards, LanesMasksAreHeldToLlvmsDistanceInComparisonsOnly) {
+  const Listing l = listing(R"(
+    v_cmp_lt_f32_e32 vcc, v1, v2
+    v_cndmask_b32_e32 v3, v4, v5, vcc
+    s_endpgm
+  )");
+  EXPECT_TRUE(requiredHazard(l.at(0), l.at(1), accum, HazardTarget::gfx940).llvmOnly);
+  EXPECT_TRUE(unmetWaitStates(l.program, l.kernel(), accum, HazardTarget::gfx940).empty());
+  const auto findings = unmetWaitStates(l.program, l.kernel(), accum, HazardTarget::gfx940, HazardScope::withLlvm);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].needed, 2u);
+  EXPECT_EQ(findings[0].present, 0u);
 }
 
 TEST(Hazards, Passes) {

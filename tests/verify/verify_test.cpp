@@ -62,6 +62,16 @@ TEST(Verify, AnotherOperationDiffersInANamedBuffer) {
   EXPECT_FALSE(verdict.cases.at(0).equal);
 }
 
+TEST(Verify, DistancesThatLlvmKeepsStayKept) {
+  const CodeObject k0 = kernelObject("softmax");
+  // The s_nop 1 between a compare into an SGPR pair and the v_cndmask that selects by it.
+  const CodeObject k1 = edited(k0, [](Editable& e) { e.erase(e.find("s_nop")); });
+  const Verdict verdict = judge(k0, k1, kernelDispatch("softmax"));
+  EXPECT_EQ(verdict.level, Level::unsafe) << verdict.reason;
+  ASSERT_EQ(verdict.newFindings.size(), 1u);
+  EXPECT_NE(verdict.newFindings[0].message.find("v_cndmask"), std::string::npos) << verdict.newFindings[0].message;
+}
+
 TEST(Verify, ADroppedWaitIsUnsafeThoughTheValuesAgree) {
   const CodeObject k0 = kernelObject("vector_add");
   const CodeObject k1 = edited(k0, [](Editable& e) {

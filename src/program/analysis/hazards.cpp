@@ -279,13 +279,13 @@ class Pair {
       need(4, HazardRule::valuLaneSelect);
     if (isGfx940())
       for (std::size_t i = 0; i < consumer.operands.size(); ++i)
-        if (!consumer.operands[i].isDef && consumer.operands[i].kind == OperandKind::sgpr && !isCarryIn(i) &&
+        if (!consumer.operands[i].isDef && consumer.operands[i].kind == OperandKind::sgpr &&
             writesOperand(producer, consumer.operands[i], accumOffset))
-          need(2, HazardRule::valuSgprValu);
+          need(2, HazardRule::valuSgprValu, /*llvmOnly=*/isCarryIn(i));
   }
 
   /// The last operand of add/subtract with carry and of v_cndmask is a mask per lane, not a constant: row 17 asks for
-  /// nothing there.
+  /// nothing there. LLVM keeps 2 all the same.
   bool isCarryIn(std::size_t index) const {
     const std::string_view base = consumer.base;
     const bool takesCarry = base.starts_with("v_addc_") || base.starts_with("v_subb") || base.starts_with("v_cndmask");
@@ -483,8 +483,9 @@ class TraitsTable {
 /// Walks back from one consumer along all paths.
 class BackwardWalk {
  public:
-  BackwardWalk(const Program& p, const std::vector<bool>& in, unsigned accum, HazardTarget t, TraitsTable& table)
-      : program(p), inside(in), accumOffset(accum), target(t), traits(table) {}
+  BackwardWalk(const Program& p, const std::vector<bool>& in, unsigned accum, HazardTarget t, HazardScope s,
+               TraitsTable& table)
+      : program(p), inside(in), accumOffset(accum), target(t), scope(s), traits(table) {}
 
   void from(Place consumer, std::map<HazardRule, HazardFinding>& worst) {
     const isa::InstRef inst = program.blocks[consumer.block].instrs[consumer.index].inst;
@@ -547,7 +548,7 @@ class BackwardWalk {
     if (entry.reach <= states)
       return;
     const Hazard hazard = Pair(producer, consumer, entry.traits, to, accumOffset, target).required();
-    if (hazard.states <= states || hazard.llvmOnly)
+    if (hazard.states <= states || (hazard.llvmOnly && scope == HazardScope::manual))
       return;
     HazardFinding& finding = worst[hazard.rule];
     if (hazard.states - states > finding.needed - finding.present)
@@ -558,6 +559,7 @@ class BackwardWalk {
   const std::vector<bool>& inside;
   unsigned accumOffset;
   HazardTarget target;
+  HazardScope scope;
   TraitsTable& traits;
 };
 
@@ -614,14 +616,14 @@ Hazard requiredHazard(const Instruction& producer, const Instruction& consumer, 
 }
 
 std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
-                                           HazardTarget target) {
+                                           HazardTarget target, HazardScope scope) {
   if (target == HazardTarget::strictest)
     target = HazardTarget::gfx950; // its numbers are nowhere below gfx940's
   std::vector<bool> inside(program.blocks.size());
   for (const BlockId id : function.blocks)
     inside[id] = true;
   TraitsTable traits(target);
-  BackwardWalk walk(program, inside, accumOffset, target, traits);
+  BackwardWalk walk(program, inside, accumOffset, target, scope, traits);
   std::vector<HazardFinding> findings;
   for (const BlockId id : function.blocks) {
     if (program.blocks[id].opaque)

@@ -80,10 +80,13 @@ struct HazardFinding {
   unsigned needed = 0, present = 0;
 };
 
+/// Which distances to report. An edit is held to LLVM's as well where K0 kept them (Hazard::llvmOnly).
+enum class HazardScope : std::uint8_t { manual, withLlvm };
+
 /// All such pairs of a function, by consumer. Needs complete instructions. Paths through calls are not followed into
 /// the callee. One finding per consumer and rule: the one that misses most.
 std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
-                                           HazardTarget target);
+                                           HazardTarget target, HazardScope scope = HazardScope::manual);
 
 /// 4-clk passes of an MFMA or SMFMAC (AMD matrix instruction calculator; LLVM SISchedule), 0 for others.
 unsigned mfmaPasses(const isa::Instruction& inst, HazardTarget target);
