@@ -24,13 +24,13 @@ int fail(const Error& error, const std::vector<std::string>& inputs);
 
 /// Progress line on standard error, only when it is a terminal; rate-limited, erased by `done`.
 class Progress {
-public:
+ public:
   explicit Progress(bool enabled = true);
   ~Progress();
   void show(const std::string& line);
   void done();
 
-private:
+ private:
   bool active = false;
   double last = 0;
 };

@@ -14,7 +14,7 @@ namespace asmevo::device {
 
 /// A kernel loaded on a device.
 class LoadedKernel {
-public:
+ public:
   virtual ~LoadedKernel() = default;
   /// Runs one case and reads every buffer back.
   virtual Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) = 0;
@@ -23,7 +23,7 @@ public:
 };
 
 class Device {
-public:
+ public:
   virtual ~Device() = default;
   virtual std::string name() const = 0; ///< "sim:mi300x"
   virtual bool modelled() const = 0;    ///< times come from a model

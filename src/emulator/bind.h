@@ -21,14 +21,14 @@ bool hostSupported(); ///< AVX2, FMA and F16C at least
 
 /// Owns handler-specific data of a program's ops.
 class Arena {
-public:
+ public:
   template <class T> const T* make(T value) {
     auto owner = std::make_shared<T>(std::move(value));
     owners.push_back(owner);
     return owner.get();
   }
 
-private:
+ private:
   std::vector<std::shared_ptr<const void>> owners;
 };
 

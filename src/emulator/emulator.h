@@ -17,15 +17,15 @@
 namespace asmevo::emulator {
 
 struct RunOptions {
-  unsigned threads = 1;                         ///< workgroups in flight on host threads
-  std::uint64_t seed = 0;                       ///< 0: waves in lock-step round robin order; else a seeded interleaving
-  bool waveToBarrier = false;                   ///< run each wave to its next barrier before the others
-  bool poisonState = true;                      ///< fill VGPRs, SGPRs and LDS with a pattern before the start
+  unsigned threads = 1;       ///< workgroups in flight on host threads
+  std::uint64_t seed = 0;     ///< 0: waves in lock-step round robin order; else a seeded interleaving
+  bool waveToBarrier = false; ///< run each wave to its next barrier before the others
+  bool poisonState = true;    ///< fill VGPRs, SGPRs and LDS with a pattern before the start
   std::uint64_t poisonSeed = 0x9e3779b97f4a7c15;
   std::uint64_t maxInstructions = 20'000'000'000; ///< wave-instructions of the whole dispatch; then "endless kernel?"
-  std::set<std::uint64_t> traceWorkgroups;      ///< dispatch indices of workgroups to trace
-  bool onlyTraced = false;                      ///< run no other workgroup (buffers are then partial)
-  bool coverage = false;                        ///< count executions per instruction address
+  std::set<std::uint64_t> traceWorkgroups;        ///< dispatch indices of workgroups to trace
+  bool onlyTraced = false;                        ///< run no other workgroup (buffers are then partial)
+  bool coverage = false;                          ///< count executions per instruction address
 };
 
 struct RunResult {
@@ -39,7 +39,7 @@ struct RunResult {
 
 /// A code object pre-decoded for one kernel; reusable for many runs, from many threads.
 class Kernel {
-public:
+ public:
   /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic), host
   /// without AVX2. Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
   static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName);

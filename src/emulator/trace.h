@@ -11,11 +11,11 @@ enum class Space : std::uint8_t { scalar, global, lds, scratch };
 
 /// One executed memory instruction.
 struct MemoryAccess {
-  std::uint32_t step = 0;      ///< index into WaveTrace::path
+  std::uint32_t step = 0; ///< index into WaveTrace::path
   Space space = Space::global;
   bool store = false;
   bool atomic = false;
-  bool ldsDma = false;         ///< buffer_load ... lds
+  bool ldsDma = false; ///< buffer_load ... lds
   std::uint8_t bytesPerLane = 4;
   std::uint8_t activeLanes = 0;
   std::uint32_t firstLine = 0; ///< into WaveTrace::lines: touched 64-byte lines (address / 64), distinct, ascending

@@ -69,7 +69,7 @@ TEST(Verify, DistancesThatLlvmKeepsStayKept) {
   const Verdict verdict = judge(k0, k1, kernelDispatch("softmax"));
   EXPECT_EQ(verdict.level, Level::unsafe) << verdict.reason;
   ASSERT_EQ(verdict.newFindings.size(), 1u);
-  EXPECT_NE(verdict.newFindings[0].message.find("v_cndmask"), std::string::npos) << verdict.newFindings[0].message;
+  EXPECT_NE(verdict.newFindings[0].message.find("v_cmp_gt_f32"), std::string::npos) << verdict.newFindings[0].message;
 }
 
 TEST(Verify, ADroppedWaitIsUnsafeThoughTheValuesAgree) {
