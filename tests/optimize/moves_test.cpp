@@ -147,7 +147,7 @@ bool completed(const Lines& lines, std::size_t operation, std::size_t end, const
 }
 
 /// What may not weaken: a wait between a store and what makes the store known to others.
-class Publishing : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+class Publishing : public testing::TestWithParam<std::pair<std::string, std::string>> {};
 
 TEST_P(Publishing, WaitStays) {
   const auto [store, publisher] = GetParam();
@@ -169,7 +169,7 @@ TEST_P(Publishing, WaitStays) {
 )",
                                                store, publisher));
   std::size_t proposals = 0;
-  const bool lds = std::string(store).starts_with("ds_");
+  const bool lds = store.starts_with("ds_");
   for (const Move* move : {&relaxWaitsMove(), &scheduleMove()})
     for (const Proposal& proposal : fixture->propose(*move)) {
       ++proposals;
@@ -186,15 +186,17 @@ TEST_P(Publishing, WaitStays) {
 
 INSTANTIATE_TEST_SUITE_P(
     Moves, Publishing,
-    testing::Values(std::pair("global_store_dword v1, v6, s[2:3] offset:1024", "s_barrier"),
-                    std::pair("global_store_dword v1, v6, s[2:3] offset:1024", "global_atomic_add v1, v7, s[2:3]"),
-                    std::pair("global_store_dword v1, v6, s[2:3] offset:1024",
-                              "global_store_dword v1, v7, s[2:3] offset:2048 sc0 sc1"),
-                    std::pair("global_store_dword v1, v6, s[2:3] offset:1024",
-                              "global_store_dword v1, v7, s[2:3] offset:2048"),
-                    std::pair("global_store_dword v1, v6, s[2:3] offset:1024", "ds_write_b32 v1, v7"),
-                    std::pair("ds_write_b32 v1, v6", "s_barrier"),
-                    std::pair("ds_write_b32 v1, v6", "global_store_dword v1, v7, s[2:3] offset:2048")));
+    testing::Values(
+        std::pair<std::string, std::string>("global_store_dword v1, v6, s[2:3] offset:1024", "s_barrier"),
+        std::pair<std::string, std::string>("global_store_dword v1, v6, s[2:3] offset:1024",
+                                            "global_atomic_add v1, v7, s[2:3]"),
+        std::pair<std::string, std::string>("global_store_dword v1, v6, s[2:3] offset:1024",
+                                            "global_store_dword v1, v7, s[2:3] offset:2048 sc0 sc1"),
+        std::pair<std::string, std::string>("global_store_dword v1, v6, s[2:3] offset:1024",
+                                            "global_store_dword v1, v7, s[2:3] offset:2048"),
+        std::pair<std::string, std::string>("global_store_dword v1, v6, s[2:3] offset:1024", "ds_write_b32 v1, v7"),
+        std::pair<std::string, std::string>("ds_write_b32 v1, v6", "s_barrier"),
+        std::pair<std::string, std::string>("ds_write_b32 v1, v6", "global_store_dword v1, v7, s[2:3] offset:2048")));
 
 TEST(RelaxWaits, ScalarLoadsInFlightNeedZero) {
   const auto fixture = textFixture(R"(
