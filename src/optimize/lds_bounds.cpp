@@ -54,7 +54,7 @@ class LdsBounds {
     std::fill_n(start.max.begin(), isa::vgprBase, static_cast<std::uint32_t>(top));
     // Work-item ids: packed x | y<<10 | z<<20 on gfx90a and later; one dimension leaves the plain id.
     const unsigned mode = context.kernel.descriptor.workitemIdMode();
-    const unsigned size = std::max(1u, context.workgroupSize);
+    const unsigned size = largestWorkgroup();
     start.max[isa::vgprBase] = mode == 0 ? size - 1 : 0x3fffffff;
     entry[function.entryBlock] = start;
     std::vector<program::BlockId> work{function.entryBlock};
@@ -84,6 +84,19 @@ class LdsBounds {
   }
 
  private:
+  /// Work-items of the largest workgroup that may be launched, not of the one at hand: K1 serves every launch that K0
+  /// does.
+  unsigned largestWorkgroup() const {
+    const auto& metadata = context.kernel.metadata;
+    if (metadata && metadata->requiredWorkgroupSize) {
+      const auto& size = *metadata->requiredWorkgroupSize;
+      const std::uint64_t product = std::uint64_t{size[0]} * size[1] * size[2];
+      return product > 0 && product <= 1024 ? static_cast<unsigned>(product) : 1024;
+    }
+    const unsigned flat = metadata ? metadata->maxFlatWorkgroupSize : 0;
+    return flat > 0 && flat <= 1024 ? flat : 1024;
+  }
+
   /// Widens to "anything" a register that still grows after a few visits.
   bool join(program::BlockId id, const Bounds& bounds) {
     if (!entry[id]) {
@@ -132,8 +145,8 @@ class LdsBounds {
     if (s.size() == 1) {
       if (base == "v_mov_b32" || base == "s_mov_b32" || base == "v_readfirstlane_b32")
         return s[0];
-      if (base == "s_movk_i32")
-        return s[0];
+      if (base == "s_movk_i32") // sign-extended
+        return s[0] > 0x7fff ? static_cast<std::uint32_t>(top) : s[0];
       if (base == "v_mbcnt_lo_u32_b32")
         return std::nullopt;
     }
@@ -212,7 +225,7 @@ class LdsBounds {
         return false;
       if (reach && inst.cls == InstClass::lds && !recordLds(inst, bounds, *reach))
         return false;
-      if (reach && inst.mods.lds && !recordDma(inst, bounds, *reach))
+      if (reach && inst.isLdsDma() && !recordDma(inst, bounds, *reach))
         return false;
       step(inst, bounds);
     }

@@ -27,11 +27,15 @@ class LdsBounds : public testing::Test {
     program::Function function;
     function.blocks = {0};
     object::Kernel kernel;
+    if (workgroup > 0) {
+      kernel.metadata.emplace();
+      kernel.metadata->maxFlatWorkgroupSize = workgroup;
+    }
     timing::Estimate profile;
     const std::vector<HotWindow> windows;
     // Only kernel, workgroup size and accum_offset are read.
     const object::CodeObject empty{};
-    const MoveContext context{empty, kernel, *codec, profile, windows, 128, workgroup};
+    const MoveContext context{empty, kernel, *codec, profile, windows, 128, 64};
     return ldsReach(program, function, context);
   }
   std::unique_ptr<isa::Codec> codec;
@@ -44,6 +48,16 @@ TEST_F(LdsBounds, WorkItemIdTimesFour) {
   EXPECT_EQ(reach({"v_lshlrev_b32_e32 v1, 2, v0", "ds_read_b64 v[2:3], v1 offset:1024", "s_endpgm"}), 2560u);
   EXPECT_EQ(reach({"v_and_b32_e32 v1, 63, v0", "v_lshlrev_b32_e32 v1, 4, v1", "ds_read_b128 v[4:7], v1", "s_endpgm"}),
             1024u);
+}
+
+TEST_F(LdsBounds, TheLargestLaunchableWorkgroupCounts) {
+  // Nothing says how large a workgroup may be: 1024 work-items, whatever the dispatch at hand has (64).
+  EXPECT_EQ(reach({"v_lshlrev_b32_e32 v1, 2, v0", "ds_write_b32 v1, v2", "s_endpgm"}, 0), 4096u);
+}
+
+TEST_F(LdsBounds, SignExtendedImmediatesAreNotSmall) {
+  EXPECT_EQ(reach({"s_movk_i32 s4, 0x100", "v_mov_b32_e32 v1, s4", "ds_read_b32 v2, v1", "s_endpgm"}), 512u);
+  EXPECT_EQ(reach({"s_movk_i32 s4, 0x8000", "v_mov_b32_e32 v1, s4", "ds_read_b32 v2, v1", "s_endpgm"}), std::nullopt);
 }
 
 TEST_F(LdsBounds, TwoAddressForms) {
