@@ -1,6 +1,7 @@
 #include "emulator/code_image.h"
 
 #include "emulator/guest_memory.h"
+#include "emulator/observe/watch.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -45,12 +46,22 @@ void refuseOp(Wave& wave, const Op* op) {
   wave.fail(op, ErrorKind::refused, *static_cast<const std::string*>(op->extra));
 }
 
-void recordOp(Wave& wave, const Op* op) {
+void record(Wave& wave, const Op* op) {
   const std::uint64_t offset = op->pc - wave.codeAddress;
   if (wave.trace)
     wave.trace->path.push_back(static_cast<std::uint32_t>(offset));
   if (wave.coverage)
     ++wave.coverage[offset / 4];
+}
+
+void recordOp(Wave& wave, const Op* op) {
+  record(wave, op);
+  [[clang::musttail]] return op->plain(wave, op);
+}
+
+void observeOp(Wave& wave, const Op* op) {
+  record(wave, op);
+  wave.watch->step(wave, op);
   [[clang::musttail]] return op->plain(wave, op);
 }
 
@@ -316,11 +327,12 @@ void CodeImage::derive(Ops& ops, Stream to) const {
   ops[to] = ops[plainStream];
   for (Op& op : ops[to]) {
     const bool pseudo = isPseudo(op);
-    if (isSkip(to) && isVector(op.inst->cls) && !pseudo)
+    const bool skipped = isSkip(to) && isVector(op.inst->cls) && !pseudo;
+    if (skipped)
       op.fn = skippedOp;
-    if (to != skipStream && !pseudo) {
+    if (to >= instrumentedStream && !pseudo) {
       op.plain = op.fn;
-      op.fn = recordOp;
+      op.fn = to >= observedStream && !skipped ? observeOp : recordOp;
     }
   }
 }
@@ -348,15 +360,19 @@ void CodeImage::link(std::vector<Op>& ops, unsigned stream) const {
   }
 }
 
+void CodeImage::deriveMain(Stream to) const {
+  derive(main, to);
+  link(main[to], to);
+  if (usesSkip && !isSkip(to))
+    deriveMain(withSkip(to, true));
+}
+
 void CodeImage::instrument() const {
-  std::call_once(instrumentedOnce, [this] {
-    derive(main, instrumentedStream);
-    link(main[instrumentedStream], instrumentedStream);
-    if (usesSkip) {
-      derive(main, instrumentedSkipStream);
-      link(main[instrumentedSkipStream], instrumentedSkipStream);
-    }
-  });
+  std::call_once(instrumentedOnce, [this] { deriveMain(instrumentedStream); });
+}
+
+void CodeImage::observe() const {
+  std::call_once(observedOnce, [this] { deriveMain(observedStream); });
 }
 
 const CodeImage::Section* CodeImage::sectionOf(std::uint64_t guestAddress) const {

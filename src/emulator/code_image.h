@@ -20,13 +20,19 @@ namespace asmevo::emulator {
 /// Parallel op arrays of one code: same instructions at the same index, other handlers.
 enum Stream : std::uint8_t {
   plainStream,
-  instrumentedStream, ///< every op first records itself (trace, coverage)
   skipStream,         ///< VSKIP is on: vector instructions do nothing
+  instrumentedStream, ///< every op first records itself (trace, coverage)
   instrumentedSkipStream,
+  observedStream, ///< and goes through the wave's Watch; instructions that VSKIP skips do not
+  observedSkipStream,
   streamCount
 };
 inline bool isSkip(unsigned stream) {
-  return stream >= skipStream;
+  return stream & skipStream;
+}
+/// The stream of the same kind with VSKIP on or off.
+inline Stream withSkip(unsigned stream, bool skip) {
+  return static_cast<Stream>((stream & ~unsigned{skipStream}) | (skip ? unsigned{skipStream} : 0u));
 }
 
 /// Immutable once loaded, but for straight-line pieces decoded on demand when a jump lands inside a longer instruction;
@@ -45,8 +51,9 @@ class CodeImage {
   std::uint64_t codeBegin() const { return firstCode; }     ///< guest address of the first code byte
   std::size_t codeDwords() const { return codeSpanDwords; } ///< from codeBegin to the end of the last code section
 
-  /// Builds the instrumented streams if they are not there yet; needed before a wave runs in one.
+  /// Builds the instrumented or the observed streams if they are not there yet; needed before a wave runs in one.
   void instrument() const;
+  void observe() const;
   /// The op at a guest address, or null outside the code.
   const Op* opAt(std::uint64_t guestAddress, unsigned stream) const;
   const std::string& kernelName() const { return kernel; }
@@ -66,6 +73,7 @@ class CodeImage {
   Op bind(std::uint64_t guestAddress, isa::InstRef inst) const;
   /// Copies the plain stream of `ops` into stream `to` with the handlers that belong there.
   void derive(Ops& ops, Stream to) const;
+  void deriveMain(Stream to) const;
   /// Resolves the branch targets of one stream.
   void link(std::vector<Op>& ops, unsigned stream) const;
   const Op* straightPiece(const Section& section, std::uint64_t guestAddress, unsigned stream) const;
@@ -81,8 +89,8 @@ class CodeImage {
   BindContext context;
   std::vector<Section> sections;
   bool usesSkip = false;
-  mutable Ops main; ///< instrumented streams are built once, on demand
-  mutable std::once_flag instrumentedOnce;
+  mutable Ops main; ///< all but the plain streams are built once, on demand
+  mutable std::once_flag instrumentedOnce, observedOnce;
 
   mutable std::recursive_mutex lock; ///< guards everything below
   mutable std::unique_ptr<isa::Codec> codec;

@@ -16,6 +16,8 @@
 
 namespace asmevo::emulator {
 
+class Observer;
+
 struct RunOptions {
   unsigned threads = 1;       ///< workgroups in flight on host threads
   std::uint64_t seed = 0;     ///< 0: waves in lock-step round robin order; else a seeded interleaving
@@ -26,6 +28,7 @@ struct RunOptions {
   std::set<std::uint64_t> traceWorkgroups;        ///< dispatch indices of workgroups to trace
   bool onlyTraced = false;                        ///< run no other workgroup (buffers are then partial)
   bool coverage = false;                          ///< count executions per instruction address
+  std::vector<Observer*> observers; ///< called in this order, on one host thread (observe/observer.h); not owned
 };
 
 struct RunResult {

@@ -3,6 +3,7 @@
 #include "emulator/bind.h"
 #include "emulator/code_image.h"
 #include "emulator/launch.h"
+#include "emulator/observe/watch.h"
 #include "emulator/scheduler.h"
 
 #include <llvm/BinaryFormat/ELF.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 
 namespace asmevo::emulator {
 
@@ -47,7 +49,13 @@ class PreparedKernel final : public Kernel {
     }
     if (options.coverage || !options.traceWorkgroups.empty())
       image->instrument();
-    ASMEVO_TRY(ScheduleResult schedule, runWorkgroups(state, order, image->codeDwords(), options));
+    std::optional<Watch> watch;
+    if (!options.observers.empty()) {
+      image->observe();
+      watch.emplace(options.observers);
+    }
+    ASMEVO_TRY(ScheduleResult schedule,
+               runWorkgroups(state, order, image->codeDwords(), options, watch ? &*watch : nullptr));
 
     RunResult result;
     result.waveInstructions = schedule.waveInstructions;

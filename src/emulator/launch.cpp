@@ -172,7 +172,7 @@ std::uint64_t LaunchState::bytesPerGroup() const {
   return shape.ldsBytes + (items + 63) / 64 * 64 * (std::uint64_t{vgprs} * 4 + scratchPerLane);
 }
 
-void LaunchState::start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const {
+void LaunchState::start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage, Watch* watch) const {
   group.index = index;
   group.id = {static_cast<std::uint32_t>(index % shape.groups[0]),
               static_cast<std::uint32_t>(index / shape.groups[0] % shape.groups[1]),
@@ -214,6 +214,8 @@ void LaunchState::start(Workgroup& group, std::uint64_t index, std::uint64_t* co
     wave.group = &group;
     wave.trace = traced ? &group.trace->waves[w] : nullptr;
     wave.coverage = coverage;
+    wave.watch = watch;
+    wave.reports = traced || watch;
     startWave(wave, group, size, w, waves);
   }
 }
@@ -232,7 +234,7 @@ void LaunchState::startWave(Wave& wave, const Workgroup& group, const std::array
   wave.code = image;
   wave.codeAddress = image->codeBegin();
   wave.codeBegin = image->opAt(image->codeBegin(), plainStream);
-  wave.stream = wave.trace || wave.coverage ? instrumentedStream : plainStream;
+  wave.stream = wave.watch ? observedStream : wave.trace || wave.coverage ? instrumentedStream : plainStream;
   wave.resume = image->opAt(entry, wave.stream);
 
   unsigned next = firstSystemSgpr;

@@ -44,7 +44,7 @@ class LaunchState final : public WorkgroupFactory {
   /// `memory` outlives the state; regions: code, packet, kernarg first.
   static Result<LaunchState> create(const LaunchShape& shape, const object::Kernel& kernel, const CodeImage& image,
                                     GuestMemory& memory, const RunOptions& options, const object::Target& target);
-  void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const override;
+  void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage, Watch* watch) const override;
   std::uint64_t bytesPerGroup() const override;
 
  private:

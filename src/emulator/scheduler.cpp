@@ -1,6 +1,7 @@
 #include "emulator/scheduler.h"
 
 #include "emulator/code_image.h"
+#include "emulator/observe/watch.h"
 
 #include <algorithm>
 #include <atomic>
@@ -67,8 +68,9 @@ enum class Visit { finished, parked, fault };
 class Worker {
  public:
   Worker(const WorkgroupFactory& factory, const WorkgroupOrder& order, const RunOptions& options, Progress& progress,
-         ScheduleResult& result)
-      : factory(factory), order(order), options(options), progress(progress), result(result), random(options.seed),
+         ScheduleResult& result, Watch* watch)
+      : factory(factory), order(order), options(options), progress(progress), result(result), watch(watch),
+        random(options.seed),
         limit(std::clamp<std::size_t>(residentBytes / std::max<std::uint64_t>(1, factory.bytesPerGroup()), seededWindow,
                                       residentGroups)) {}
 
@@ -114,13 +116,17 @@ class Worker {
       group = std::move(spare.back());
       spare.pop_back();
     }
-    factory.start(*group, order.at(slot), result.coverage.empty() ? nullptr : result.coverage.data());
+    factory.start(*group, order.at(slot), result.coverage.empty() ? nullptr : result.coverage.data(), watch);
     result.waves += group->waves.size();
+    if (watch)
+      watch->workgroupStarted(*group);
     resident.push_front(std::move(group));
     parked = 0;
   }
 
   void finish(std::unique_ptr<Workgroup> group) {
+    if (watch)
+      watch->workgroupEnded(*group);
     if (group->trace)
       result.traces.push_back(std::move(*group->trace));
     group->trace.reset();
@@ -175,10 +181,13 @@ class Worker {
       }
       if (ended == count)
         return Visit::finished;
-      if (ran == 0)
+      if (ran == 0) {
+        if (watch)
+          watch->barrierReleased(group);
         for (Wave& wave : group.waves)
           if (wave.stop == Stop::barrier)
             wave.stop = Stop::budget;
+      }
       if ((ran != 0 && asleep == ran) || static_cast<std::int64_t>(used) >= slice)
         return Visit::parked;
     }
@@ -190,6 +199,8 @@ class Worker {
     wave.runStart = wave.resume;
     wave.stop = Stop::running;
     wave.resume->fn(wave, wave.resume);
+    if (wave.watch) [[unlikely]]
+      wave.watch->stopped(wave);
     return wave.instructions - before;
   }
 
@@ -221,6 +232,7 @@ class Worker {
   const RunOptions& options;
   Progress& progress;
   ScheduleResult& result;
+  Watch* watch; ///< null: nobody observes
   std::uint64_t random;
   std::size_t limit; ///< of resident workgroups
   std::deque<std::unique_ptr<Workgroup>> resident;
@@ -240,13 +252,14 @@ void Wave::fail(const Op* op, ErrorKind kind, const std::string& what) {
 }
 
 Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const WorkgroupOrder& order,
-                                     std::size_t coverageDwords, const RunOptions& options) {
+                                     std::size_t coverageDwords, const RunOptions& options, Watch* watch) {
   Progress progress;
-  const std::size_t threads = std::max<std::size_t>(1, std::min<std::uint64_t>(options.threads, order.count));
+  const std::size_t threads =
+      watch ? 1 : std::max<std::size_t>(1, std::min<std::uint64_t>(options.threads, order.count));
   std::vector<ScheduleResult> results(threads);
   for (ScheduleResult& result : results)
     result.coverage.assign(options.coverage ? coverageDwords : 0, 0);
-  const auto work = [&](std::size_t i) { Worker(factory, order, options, progress, results[i]).run(); };
+  const auto work = [&](std::size_t i) { Worker(factory, order, options, progress, results[i], watch).run(); };
   {
     std::vector<std::jthread> helpers;
     for (std::size_t i = 1; i < threads; ++i)

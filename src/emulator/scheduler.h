@@ -47,7 +47,7 @@ struct Workgroup {
 class WorkgroupFactory {
  public:
   virtual ~WorkgroupFactory() = default;
-  virtual void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage) const = 0;
+  virtual void start(Workgroup& group, std::uint64_t index, std::uint64_t* coverage, Watch* watch) const = 0;
   virtual std::uint64_t bytesPerGroup() const = 0; ///< host memory of one in flight
 };
 
@@ -68,8 +68,8 @@ struct WorkgroupOrder {
 /// Runs workgroups to their ends. Workgroups start in order; one that spins or uses
 /// up its slice is set aside while others get a turn, up to a window of resident workgroups, so that workgroups may
 /// wait for each other. Errors: the first fault (with all details), or the instruction limit with every wave's
-/// position.
+/// position. An observed run (`watch` not null) takes one host thread.
 Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const WorkgroupOrder& order,
-                                     std::size_t coverageDwords, const RunOptions& options);
+                                     std::size_t coverageDwords, const RunOptions& options, Watch* watch);
 
 } // namespace asmevo::emulator

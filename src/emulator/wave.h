@@ -17,6 +17,7 @@ struct Wave;
 struct Op;
 struct Workgroup;
 class CodeImage;
+class Watch;
 
 /// Executes `op` and continues with the next one by a guaranteed tail call (ASMEVO_NEXT); returns only to stop or
 /// yield.
@@ -80,6 +81,8 @@ struct alignas(64) Wave {
   GuestMemory* memory = nullptr;
   Workgroup* group = nullptr;
   WaveTrace* trace = nullptr; ///< null when not traced
+  Watch* watch = nullptr;     ///< null when not observed
+  bool reports = false;       ///< traced or observed: memory handlers report accesses (memory/trace.cpp)
   std::uint32_t waveInGroup = 0;
   std::uint32_t gprIdx = 0; ///< s_set_gpr_idx_on state: 0 off, else 0x10000 | mode bits | index<<8
   std::uint32_t scratchPerLane = 0;

@@ -48,6 +48,9 @@ constexpr PrefixClass prefixClasses[] = {
     {"s_swappc_", jump},
     {"s_call_", jump},
     {"s_rfe_", jump},
+    {"s_set_pc_", jump}, // gfx1250 spells them with _i64
+    {"s_swap_pc_", jump},
+    {"s_add_pc_", jump},
     {"s_endpgm", endpgm},
     {"s_barrier", barrier},
     {"s_waitcnt", waitcnt},

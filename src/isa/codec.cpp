@@ -1,6 +1,7 @@
 #include "isa/codec.h"
 
 #include "isa/classify.h"
+#include "isa/llvm_target.h"
 #include "isa/printed_form.h"
 
 #include <llvm/MC/MCAsmBackend.h>
@@ -22,7 +23,6 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SourceMgr.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
@@ -31,51 +31,16 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
-
-extern "C" {
-void LLVMInitializeAMDGPUTargetInfo();
-void LLVMInitializeAMDGPUTargetMC();
-void LLVMInitializeAMDGPUAsmParser();
-void LLVMInitializeAMDGPUDisassembler();
-}
 
 namespace asmevo::isa {
 
 namespace {
 
-constexpr const char* tripleName = "amdgcn-amd-amdhsa";
 constexpr std::size_t maxAssemblyText = 512;
 constexpr std::size_t maxAssemblyCache = 1 << 18;
-
-const llvm::Target* amdgcnTarget() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmParser();
-    LLVMInitializeAMDGPUDisassembler();
-  });
-  std::string error;
-  return llvm::TargetRegistry::lookupTarget(llvm::Triple(tripleName), error);
-}
-
-std::string featureString(const object::Target& target) {
-  std::string features;
-  const auto add = [&](object::Feature setting, const char* name) {
-    if (setting == object::Feature::on || setting == object::Feature::off) {
-      features += features.empty() ? "" : ",";
-      features += setting == object::Feature::on ? '+' : '-';
-      features += name;
-    }
-  };
-  add(target.xnack, "xnack");
-  add(target.sramecc, "sramecc");
-  return features;
-}
 
 /// Open-addressed map from an encoding to what is known of it. Keys are never removed.
 template <class Key> class EncodingTable {
@@ -140,19 +105,14 @@ class OneInstructionStreamer final : public llvm::MCStreamer {
   llvm::MCInst instruction;
 };
 
-/// First diagnostic of a parse.
-struct Diagnostic {
-  std::string message;
-  int column = 0; ///< from 1; 0: none
-
-  static void handle(const llvm::SMDiagnostic& diagnostic, void* self) {
-    auto& out = *static_cast<Diagnostic*>(self);
-    if (diagnostic.getKind() != llvm::SourceMgr::DK_Error || !out.message.empty())
-      return;
-    out.message = diagnostic.getMessage().str();
-    out.column = diagnostic.getColumnNo() + 1;
-  }
-};
+/// Keeps the first error of a parse.
+void keepDiagnostic(const llvm::SMDiagnostic& diagnostic, void* kept) {
+  auto& out = *static_cast<AssemblerDiagnostic*>(kept);
+  if (diagnostic.getKind() != llvm::SourceMgr::DK_Error || !out.message.empty())
+    return;
+  out.message = diagnostic.getMessage().str();
+  out.column = static_cast<unsigned>(diagnostic.getColumnNo() + 1);
+}
 
 /// Why `text` cannot be one plain instruction, or nullptr.
 const char* refusedSyntax(std::string_view text) {
@@ -271,14 +231,14 @@ std::uint64_t loadQword(std::span<const std::uint8_t> bytes) {
   return value;
 }
 
-/// Encodings that ask for a literal (operand 255) where the instruction takes none: GFX9 VOP3 and VOP3P sources and
-/// scalar results (CDNA3 ISA, "Literal constants"), SOFFSET of buffer instructions, SOP1 barriers of gfx12. LLVM 22.1's
-/// disassembler crashes on them instead of refusing.
-bool asksForImpossibleLiteral(std::span<const std::uint8_t> bytes, bool isGfx9) {
+/// Encodings that ask for a literal (operand 255) where the instruction takes none: VOP3 and VOP3P sources and scalar
+/// results of GFX8 and GFX9 (CDNA3 ISA, "Literal constants"), SOFFSET of buffer instructions, SOP1 barriers of gfx12.
+/// LLVM 22.1's disassembler crashes on them instead of refusing.
+bool asksForImpossibleLiteral(std::span<const std::uint8_t> bytes, bool isGfx8Or9) {
   constexpr std::uint32_t literal = 255;
   const std::uint32_t first = loadDword(bytes);
   const std::uint32_t sop1 = (first >> 8) & 0xff;
-  if (!isGfx9 && first >> 23 == 0x17d && sop1 >= 0x4e && sop1 <= 0x58)
+  if (!isGfx8Or9 && first >> 23 == 0x17d && sop1 >= 0x4e && sop1 <= 0x58)
     return (first & 0xff) == literal;
   if (bytes.size() < 8)
     return false;
@@ -286,7 +246,7 @@ bool asksForImpossibleLiteral(std::span<const std::uint8_t> bytes, bool isGfx9) 
   const std::uint32_t second = loadDword(bytes.subspan(4));
   if (encoding == 0x38 || encoding == 0x3a) // MUBUF, MTBUF
     return second >> 24 == literal;
-  if (!isGfx9 || encoding != 0x34)
+  if (!isGfx8Or9 || encoding != 0x34)
     return false;
   const std::uint32_t vop3 = (first >> 16) & 0x3ff;
   const bool scalarResult = vop3 < 0x100 || vop3 == 0x142 || vop3 == 0x289; // compares, v_readfirstlane, v_readlane
@@ -343,7 +303,7 @@ struct Codec::Impl {
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
   std::unique_ptr<llvm::MCCodeEmitter> emitter;
-  bool isGfx9 = false;
+  bool isGfx8 = false, isGfx9 = false;
   bool gfx9OrLater = false;
 
   std::deque<Instruction> arena;
@@ -365,7 +325,7 @@ struct Codec::Impl {
   void addTuple(llvm::MCRegister reg);
   bool decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const;
   Result<std::vector<std::uint8_t>> encode(const llvm::MCInst& mc) const;
-  Result<InstRef> assemble(const std::string& text);
+  Result<InstRef> assemble(const std::string& text, AssemblerDiagnostic& diagnostic);
 };
 
 Status Codec::Impl::init(const object::Target& t) {
@@ -391,6 +351,7 @@ Status Codec::Impl::init(const object::Target& t) {
   if (!disassembler || !printer || !emitter)
     return internalError("LLVM's AMDGPU MC layer is incomplete");
   isGfx9 = t.isGfx9();
+  isGfx8 = t.processor.starts_with("gfx8");
   gfx9OrLater = isGfx9 || t.processor.starts_with("gfx1");
   opcodes.resize(instrs->getNumOpcodes());
   registerUnits.resize(registers->getNumRegs());
@@ -421,7 +382,7 @@ bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc
   std::array<std::uint8_t, std::tuple_size_v<decltype(Instruction::encoding)>> window{};
   const std::size_t available = std::min(bytes.size(), window.size());
   std::copy_n(bytes.begin(), available, window.begin());
-  if (asksForImpossibleLiteral(window, isGfx9) || isImpossibleSdwa(window) || (isGfx9 && isImpossibleFormat(window)))
+  if (asksForImpossibleLiteral(window, isGfx9 || isGfx8) || isImpossibleSdwa(window) || (isGfx9 && isImpossibleFormat(window)))
     return false;
   const llvm::ArrayRef<std::uint8_t> array(window.data(), window.size());
   return disassembler->getInstruction(mc, size, array, 0, llvm::nulls()) == llvm::MCDisassembler::Success &&
@@ -607,7 +568,7 @@ void Codec::Impl::complete(Instruction& inst) {
   inst.isConditional = inst.cls == InstClass::branch && inst.base != "s_branch";
   inst.isTerminator =
       inst.cls == InstClass::branch || inst.cls == InstClass::endpgm ||
-      (inst.cls == InstClass::jump && !inst.base.starts_with("s_swappc") && !inst.base.starts_with("s_call"));
+      (inst.cls == InstClass::jump && !inst.base.starts_with("s_swap") && !inst.base.starts_with("s_call"));
   const std::uint32_t top6 = loadDword(inst.bytes()) >> 26;
   // VOP3/VOP3P of GFX9: 110100; VOP3 of GFX10 and later 110101, VOP3P 110011.
   inst.isVop3 = (inst.cls == InstClass::valu || inst.cls == InstClass::mfma) && inst.size >= 8 &&
@@ -624,15 +585,16 @@ Result<std::vector<std::uint8_t>> Codec::Impl::encode(const llvm::MCInst& mc) co
   return std::vector<std::uint8_t>(code.begin(), code.end());
 }
 
-Result<InstRef> Codec::Impl::assemble(const std::string& text) {
+Result<InstRef> Codec::Impl::assemble(const std::string& text, AssemblerDiagnostic& diagnostic) {
   if (const auto found = assembled.find(text); found != assembled.end())
     return found->second;
-  if (const char* why = refusedSyntax(text))
+  if (const char* why = refusedSyntax(text)) {
+    diagnostic.message = why;
     return badInput("assembly \"{}\": {}", text.substr(0, 80), why);
+  }
 
   llvm::SourceMgr sources;
-  Diagnostic diagnostic;
-  sources.setDiagHandler(&Diagnostic::handle, &diagnostic);
+  sources.setDiagHandler(keepDiagnostic, &diagnostic);
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text + "\n", "instruction"), llvm::SMLoc());
   llvm::MCContext parseContext(triple, asmInfo.get(), registers.get(), subtarget.get(), &sources);
   const std::unique_ptr<llvm::MCObjectFileInfo> sections(
@@ -675,6 +637,9 @@ Codec::Codec(std::unique_ptr<Impl> i) : impl(std::move(i)) {}
 Codec::~Codec() = default;
 
 Result<std::unique_ptr<Codec>> Codec::create(const object::Target& target) {
+  // LLVM's disassembler ends the process on the generations before GCN3 (AMDGPUDisassembler.cpp).
+  if (target.processor.starts_with("gfx6") || target.processor.starts_with("gfx7"))
+    return refused("{}: LLVM cannot disassemble this generation; gfx8 and later are supported", target.processor);
   auto impl = std::make_unique<Impl>();
   ASMEVO_CHECK(impl->init(target));
   return std::unique_ptr<Codec>(new Codec(std::move(impl)));
@@ -699,7 +664,16 @@ InstRef Codec::complete(InstRef instruction) {
 }
 
 Result<InstRef> Codec::assemble(const std::string& text) {
-  return impl->assemble(text);
+  AssemblerDiagnostic diagnostic;
+  return impl->assemble(text, diagnostic);
+}
+
+Result<InstRef> Codec::assemble(const std::string& text, AssemblerDiagnostic& diagnostic) {
+  diagnostic = {};
+  auto result = impl->assemble(text, diagnostic);
+  if (!result && diagnostic.message.empty())
+    diagnostic.message = result.error().message;
+  return result;
 }
 
 Result<InstRef> Codec::withBranchOffset(InstRef branch, std::int32_t dwords) {

@@ -13,6 +13,12 @@
 
 namespace asmevo::isa {
 
+/// What LLVM's assembler says about one line.
+struct AssemblerDiagnostic {
+  unsigned column = 0; ///< from 1; 0: the line as a whole
+  std::string message; ///< without the text it is about
+};
+
 /// Decoder, encoder and assembler for one target. Instructions it hands out live as long as it does and are interned by
 /// encoding. Not thread-safe: one per thread.
 class Codec {
@@ -34,6 +40,8 @@ class Codec {
   /// Assembles exactly one instruction in LLVM's syntax. Directives, labels, comments and several statements are
   /// refused. Branch targets are raw simm16 immediates. Errors carry LLVM's diagnostic with its column.
   Result<InstRef> assemble(const std::string& text);
+  /// The same for whoever shows the place: on failure `diagnostic` says where and what.
+  Result<InstRef> assemble(const std::string& text, AssemblerDiagnostic& diagnostic);
 
   /// The same instruction with another branch offset (class branch, or s_call_b64).
   Result<InstRef> withBranchOffset(InstRef branch, std::int32_t dwords);

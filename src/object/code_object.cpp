@@ -16,7 +16,7 @@ namespace elf = llvm::ELF;
 static_assert(std::endian::native == std::endian::little, "ELF structures are read in host order");
 
 bool Section::isCode() const {
-  return type != elf::SHT_NOBITS && (flags & elf::SHF_ALLOC) != 0 && (flags & elf::SHF_EXECINSTR) != 0;
+  return type == elf::SHT_PROGBITS && (flags & elf::SHF_ALLOC) != 0 && (flags & elf::SHF_EXECINSTR) != 0;
 }
 
 /// Reads an object piece by piece; every access is checked against the file's end.

@@ -104,6 +104,20 @@ Status checkAlone(const CodeObject& object, std::size_t index) {
   return {};
 }
 
+/// Sections and loadable segments must tell one story of what lies where in memory, else moving follows neither.
+Status checkSegments(const CodeObject& object) {
+  for (const Section& section : object.sections()) {
+    if (!isAllocated(section) || section.type == elf::SHT_NOBITS)
+      continue;
+    for (const Segment& segment : object.segments())
+      if (segment.type == elf::PT_LOAD && overlap(section.offset, section.size, segment.offset, segment.fileSize) &&
+          section.address - section.offset != segment.address - segment.offset)
+        return refused("{}: section '{}' is at 0x{:x}, the segment that loads it puts it elsewhere", object.name(),
+                       section.name, section.address);
+  }
+  return {};
+}
+
 /// Start of what follows in the file at or behind `end`.
 std::uint64_t nextInFile(const CodeObject& object, std::uint64_t end) {
   std::uint64_t next = nothing;
@@ -179,6 +193,8 @@ Result<Layout> planLayout(const CodeObject& object, const Rewrite& rewrite) {
     return refused("{}: relocatable: link it first", object.name());
   if (object.abiVersion() == elf::ELFABIVERSION_AMDGPU_HSA_V2 && !rewrite.code.empty())
     return refused("{}: code object v2 is read-only", object.name());
+  if (!rewrite.code.empty())
+    ASMEVO_CHECK(checkSegments(object));
   ASMEVO_TRY(const std::uint64_t page, pageOf(object));
   std::vector<MoveMap::Resize> file;
   std::vector<MoveMap::Resize> memory;

@@ -66,6 +66,8 @@ struct Function {
 struct ResourceEdit {
   std::optional<unsigned> vgprs, accumOffset; ///< total registers and first AGPR
   std::optional<std::uint32_t> ldsBytes;
+  /// Takes the place of K0's descriptor (its entry offset is worked out), before the numbers above.
+  std::optional<object::KernelDescriptor> descriptor;
 };
 
 /// How control leaves an instruction.
@@ -99,6 +101,9 @@ class Program {
   std::vector<Block> blocks; ///< in layout order; ids are positions
   std::vector<Function> functions;
   std::map<std::size_t, ResourceEdit> resources;
+  /// New contents of sections without code, by section index, as long as the old ones. Descriptors and relocated
+  /// addresses in them stay with rebuild.
+  std::map<std::size_t, Bytes> data;
   /// Trailing bytes of each code section after the last whole instruction are opaque blocks as well.
 
   /// Why code must stay where it is (a branch into the middle of an instruction, an undecodable dword that is reached,

@@ -29,6 +29,7 @@ class Rebuild {
       ASMEVO_TRY(object::Rewrite rewrite, resourceEdits());
       for (const auto& [section, size] : layout.sectionSizes())
         rewrite.code.push_back({section, Bytes(size)});
+      ASMEVO_CHECK(dataEdits(layout, rewrite));
       rewrite.moved = [&layout, this](std::uint64_t old) {
         return policy == Policy::inPlace ? old : layout.moved(old);
       };
@@ -62,7 +63,7 @@ class Rebuild {
   bool staysInPlace(const Layout& layout) const {
     const bool fixed =
         object.elfType() == llvm::ELF::ET_REL || object.abiVersion() == llvm::ELF::ELFABIVERSION_AMDGPU_HSA_V2;
-    return fixed && !layout.movesAnything() && program.resources.empty();
+    return fixed && !layout.movesAnything() && program.resources.empty() && program.data.empty();
   }
 
   Bytes spliced(const object::Rewrite& rewrite) const {
@@ -77,7 +78,7 @@ class Rebuild {
     for (const auto& [index, edit] : program.resources) {
       if (index >= object.kernels().size())
         return usageError("a resource edit names kernel {} of {}", index, object.kernels().size());
-      object::KernelDescriptor descriptor = object.kernels()[index].descriptor;
+      object::KernelDescriptor descriptor = edit.descriptor.value_or(object.kernels()[index].descriptor);
       const object::Target& target = object.target();
       if (edit.vgprs || edit.accumOffset) {
         const unsigned total = edit.vgprs.value_or(descriptor.allocatedVgprs(target));
@@ -91,9 +92,40 @@ class Rebuild {
         descriptor.setGroupSegmentSize(*edit.ldsBytes);
         rewrite.metadata.push_back({index, ".group_segment_fixed_size", *edit.ldsBytes});
       }
+      if (edit.descriptor)
+        noteDescriptor(index, descriptor, rewrite);
       rewrite.descriptors.emplace_back(index, descriptor);
     }
     return rewrite;
+  }
+
+  /// The metadata fields that repeat what a replaced descriptor says.
+  void noteDescriptor(std::size_t index, const object::KernelDescriptor& now, object::Rewrite& rewrite) const {
+    const object::KernelDescriptor& before = object.kernels()[index].descriptor;
+    const auto note = [&](const char* field, std::uint32_t old, std::uint32_t value) {
+      if (old != value)
+        rewrite.metadata.push_back({index, field, value});
+    };
+    const object::Target& target = object.target();
+    const auto agprs = [&](const object::KernelDescriptor& descriptor) {
+      const unsigned total = descriptor.allocatedVgprs(target), accum = descriptor.accumOffset(target);
+      return target.hasUnifiedRegisterFile() && total > accum ? total - accum : 0;
+    };
+    note(".vgpr_count", before.allocatedVgprs(target), now.allocatedVgprs(target));
+    note(".agpr_count", agprs(before), agprs(now));
+    note(".sgpr_count", before.allocatedSgprs(target), now.allocatedSgprs(target));
+    note(".group_segment_fixed_size", before.groupSegmentSize(), now.groupSegmentSize());
+    note(".private_segment_fixed_size", before.privateSegmentSize(), now.privateSegmentSize());
+  }
+
+  Status dataEdits(const Layout& layout, object::Rewrite& rewrite) const {
+    for (const auto& [section, contents] : program.data) {
+      if (section >= object.sections().size() || layout.sectionSizes().contains(section) ||
+          contents.size() != object.contents(object.sections()[section]).size())
+        return usageError("new contents for section {} are not as long as the old ones, or it holds code", section);
+      rewrite.code.push_back({section, contents});
+    }
+    return {};
   }
 
   static void put(Bytes& contents, std::uint64_t at, std::span<const std::uint8_t> bytes) {

@@ -106,9 +106,7 @@ void endProgram(Wave& wave, const Op* op) {
 /// VSKIP = S0[S1[4:0]] (CDNA3 ISA, S_SETVSKIP): from the next instruction on, vector instructions are not issued.
 void setVskip(Wave& wave, const Op* op) {
   const std::uint32_t value = wave.scalar32(op->src[0]), bit = wave.scalar32(op->src[1]) & 31;
-  const unsigned instrumented = wave.stream & instrumentedStream;
-  const unsigned stream = ((value >> bit) & 1 ? skipStream : plainStream) | instrumented;
-  wave.stream = static_cast<std::uint8_t>(stream);
+  wave.stream = withSkip(wave.stream, (value >> bit) & 1);
   wave.jumpTarget = op->pc + op->inst->size;
   [[clang::musttail]] return jump(wave, op);
 }

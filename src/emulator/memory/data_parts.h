@@ -142,8 +142,8 @@ template <Resolver R, class D> void memoryOp(Wave& wave, const Op* op) {
   const AccessShape shape = D::shape(op);
   if (!R(wave, op, shape, access)) [[unlikely]]
     return;
-  if (R != resolveLds && wave.trace) [[unlikely]]
-    traceVector(wave, op, shape, access);
+  if (R != resolveLds && wave.reports) [[unlikely]]
+    reportVector(wave, op, shape, access);
   D::run(wave, op, access);
   ASMEVO_NEXT(wave, op);
 }

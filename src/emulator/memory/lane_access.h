@@ -69,10 +69,16 @@ void resolveLdsAt(Wave& wave, const std::uint32_t* addresses, const AccessShape&
 /// Buffer addressing by flags in src[3].dwords: bit 0 offen, bit 1 idxen.
 inline constexpr std::uint8_t bufferOffen = 1, bufferIdxen = 2;
 
-/// Appends to the wave's trace; call only when it is traced.
-void traceVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma = false);
+/// Tell the wave's trace and its observers of an access before it touches memory; call only when Wave::reports.
+void reportVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma = false);
+void reportLds(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access,
+               const std::uint32_t* addresses);
+/// The LDS side of an LDS-DMA: a dword per lane from `base` on. The trace knows it by the memory side.
+void reportLdsDma(Wave& wave, const Op* op, std::uint64_t exec, std::uint32_t base);
+/// `shape.bytes`: those in range.
+void reportScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t guestAddress);
+/// Traces an LDS operation without observing it.
 void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses);
-void traceScalar(Wave& wave, const AccessShape& shape, std::uint64_t guestAddress);
 
 /// The wave's memory fault for one lane.
 void failAccess(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint64_t guestAddress,

@@ -53,8 +53,8 @@ void resolvePair(Wave& wave, const Op* op, unsigned which, const AccessShape& sh
   for (unsigned lane = 0; lane < 64; ++lane)
     addresses[lane] = base[lane] + offset;
   resolveLdsAt(wave, addresses, shape, access);
-  if (wave.trace) [[unlikely]]
-    traceLds(wave, shape, access.exec, addresses);
+  if (wave.reports) [[unlikely]]
+    reportLds(wave, op, shape, access, addresses);
 }
 
 template <unsigned Dwords> void read2(Wave& wave, const Op* op) {
@@ -109,8 +109,8 @@ template <bool Write> void addThreadId(Wave& wave, const Op* op) {
   for (unsigned lane = 0; lane < 64; ++lane)
     addresses[lane] = base + 4 * lane;
   resolveLdsAt(wave, addresses, shape, access);
-  if (wave.trace) [[unlikely]]
-    traceLds(wave, shape, access.exec, addresses);
+  if (wave.reports) [[unlikely]]
+    reportLds(wave, op, shape, access, addresses);
   if constexpr (Write)
     StoreDwords<1>::run(wave, op, access);
   else
@@ -124,24 +124,30 @@ template <bool Append> void appendOrConsume(Wave& wave, const Op* op) {
   const std::uint64_t exec = wave.exec();
   const std::uint32_t address = (wave.sgpr[isa::sreg::m0] & 0xffff) + static_cast<std::uint32_t>(op->aux);
   std::uint32_t old = 0;
-  if (std::uint64_t{address} + 4 <= wave.ldsBytes) {
+  const bool inRange = std::uint64_t{address} + 4 <= wave.ldsBytes;
+  if (wave.reports) [[unlikely]] {
+    std::uint32_t addresses[64];
+    std::fill(std::begin(addresses), std::end(addresses), address);
+    LaneAccess access;
+    access.exec = exec & (0 - exec);
+    access.allValid = inRange;
+    reportLds(wave, op, {4, true, true}, access, addresses);
+  }
+  if (inRange) {
     std::memcpy(&old, wave.lds + address, 4);
     const std::uint32_t count = static_cast<std::uint32_t>(std::popcount(exec));
     const std::uint32_t value = Append ? old + count : old - count;
     std::memcpy(wave.lds + address, &value, 4);
-  }
-  if (wave.trace) [[unlikely]] {
-    std::uint32_t addresses[64];
-    std::fill(std::begin(addresses), std::end(addresses), address);
-    traceLds(wave, {4, true, true}, exec & (0 - exec), addresses);
   }
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = old; });
   ASMEVO_NEXT(wave, op);
 }
 
-/// Traces an operation that uses the LDS crossbar but no LDS memory.
+/// Traces an operation that uses the LDS crossbar but no LDS memory: nothing to observe.
 void traceCrossbar(Wave& wave) {
+  if (!wave.trace)
+    return;
   std::uint32_t addresses[64];
   for (unsigned lane = 0; lane < 64; ++lane)
     addresses[lane] = 4 * lane;
@@ -156,7 +162,7 @@ void permute(Wave& wave, const Op* op) {
   forLanes(exec, [&](unsigned lane) {
     result[((address[lane] + static_cast<std::uint32_t>(op->aux)) / 4) % 64] = data[lane];
   });
-  if (wave.trace) [[unlikely]]
+  if (wave.reports) [[unlikely]]
     traceCrossbar(wave);
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = result[lane]; });
@@ -172,7 +178,7 @@ void backwardPermute(Wave& wave, const Op* op) {
     const std::uint32_t from = ((address[lane] + static_cast<std::uint32_t>(op->aux)) / 4) % 64;
     result[lane] = exec >> from & 1 ? data[from] : 0;
   }
-  if (wave.trace) [[unlikely]]
+  if (wave.reports) [[unlikely]]
     traceCrossbar(wave);
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = result[lane]; });
@@ -207,7 +213,7 @@ void swizzle(Wave& wave, const Op* op) {
   const std::uint32_t* data = wave.lanes(op->src[0].reg);
   for (unsigned lane = 0; lane < 64; ++lane)
     result[lane] = exec >> source[lane] & 1 ? data[source[lane]] : 0;
-  if (wave.trace) [[unlikely]]
+  if (wave.reports) [[unlikely]]
     traceCrossbar(wave);
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = result[lane]; });

@@ -280,8 +280,8 @@ bool resolveLds(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& 
   for (unsigned lane = 0; lane < 64; ++lane)
     addresses[lane] = base[lane] + offset;
   resolveLdsAt(wave, addresses, shape, access);
-  if (wave.trace) [[unlikely]]
-    traceLds(wave, shape, access.exec, addresses);
+  if (wave.reports) [[unlikely]]
+    reportLds(wave, op, shape, access, addresses);
   return true;
 }
 

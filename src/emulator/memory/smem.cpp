@@ -39,8 +39,8 @@ void loadScalar(Wave& wave, const Op* op) {
     failed(wave, op, shape, address);
     return;
   }
-  if (wave.trace) [[unlikely]]
-    traceScalar(wave, shape, address);
+  if (wave.reports) [[unlikely]]
+    reportScalar(wave, op, shape, address);
   std::memcpy(&wave.sgpr[op->dst], from, shape.bytes);
   ASMEVO_NEXT(wave, op);
 }
@@ -72,8 +72,8 @@ void loadScalarBuffer(Wave& wave, const Op* op) {
     }
     std::memcpy(loaded, from, bytes);
   }
-  if (wave.trace) [[unlikely]]
-    traceScalar(wave, shape, span.address);
+  if (wave.reports) [[unlikely]]
+    reportScalar(wave, op, {static_cast<unsigned>(bytes), false, false}, span.address);
   std::memcpy(&wave.sgpr[op->dst], loaded, shape.bytes);
   ASMEVO_NEXT(wave, op);
 }
@@ -92,10 +92,10 @@ template <bool Buffer> void storeScalar(Wave& wave, const Op* op) {
       failed(wave, op, shape, address);
       return;
     }
+    if (wave.reports) [[unlikely]]
+      reportScalar(wave, op, {static_cast<unsigned>(bytes), true, false}, address);
     std::memcpy(to, &wave.sgpr[op->src[2].reg], bytes);
   }
-  if (wave.trace) [[unlikely]]
-    traceScalar(wave, shape, address);
   ASMEVO_NEXT(wave, op);
 }
 
@@ -116,14 +116,14 @@ template <bool Buffer> void atomicScalar(Wave& wave, const Op* op) {
       failed(wave, op, shape, address);
       return;
     }
+    if (wave.reports) [[unlikely]]
+      reportScalar(wave, op, shape, address);
     const unsigned dwords = form.bytes / 4;
     const auto operand = [&](unsigned first) -> std::uint64_t {
       return dwords == 2 ? wave.pair(op->src[2].reg + first) : wave.sgpr[op->src[2].reg + first];
     };
     old = applyAtomic(form, at, operand(0), form.dataOperands == 2 ? operand(dwords) : 0, wave.mode, true);
   }
-  if (wave.trace) [[unlikely]]
-    traceScalar(wave, shape, address);
   if (op->dstDwords != 0)
     std::memcpy(&wave.sgpr[op->dst], &old, form.bytes);
   ASMEVO_NEXT(wave, op);

@@ -1,4 +1,5 @@
 #include "emulator/memory/lane_access.h"
+#include "emulator/observe/watch.h"
 
 #include <algorithm>
 #include <vector>
@@ -30,7 +31,18 @@ void addLines(WaveTrace& trace, MemoryAccess& access, std::vector<std::uint64_t>
   trace.lines.insert(trace.lines.end(), lines.begin(), lines.end());
 }
 
-} // namespace
+AccessEvent eventOf(const Op* op, const AccessShape& shape, Space space, std::uint64_t exec) {
+  AccessEvent event;
+  event.space = space;
+  event.load = !shape.store;
+  event.store = shape.store && !shape.atomic;
+  event.atomic = shape.atomic;
+  event.returns = shape.atomic && !op->inst->operands.empty() && op->inst->operands.front().isDef;
+  event.bytes = static_cast<std::uint8_t>(shape.bytes);
+  event.exec = exec;
+  event.valid.fill(exec);
+  return event;
+}
 
 void traceVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma) {
   const bool isScratch = op->inst->cls == isa::InstClass::scratch;
@@ -62,20 +74,113 @@ void traceVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneA
   addLines(*wave.trace, entry, lines);
 }
 
-void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses) {
-  MemoryAccess& entry = append(wave, shape, Space::lds, exec);
-  std::vector<std::uint32_t>& all = wave.trace->ldsAddresses;
-  entry.firstLane = static_cast<std::uint32_t>(all.size());
-  for (unsigned lane = 0; lane < 64; ++lane)
-    all.push_back(exec >> lane & 1 ? addresses[lane] : 0xffffffff);
-}
-
 void traceScalar(Wave& wave, const AccessShape& shape, std::uint64_t guestAddress) {
   MemoryAccess& entry = append(wave, shape, Space::scalar, 1);
   std::vector<std::uint64_t> lines;
   for (std::uint64_t line = guestAddress / lineBytes; line <= (guestAddress + shape.bytes - 1) / lineBytes; ++line)
     lines.push_back(line);
   addLines(*wave.trace, entry, lines);
+}
+
+/// One event for each space that the lanes reach: only FLAT reaches several.
+void observeVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma) {
+  const std::uint64_t arena = reinterpret_cast<std::uint64_t>(wave.memory->host(GuestMemory::baseAddress, 0));
+  const std::uint64_t arenaBytes = wave.memory->end() - GuestMemory::baseAddress;
+  const std::uint64_t lds = reinterpret_cast<std::uint64_t>(wave.lds);
+  const std::uint64_t scratch = reinterpret_cast<std::uint64_t>(wave.scratch);
+  std::uint64_t reached = access.exec;
+  if (!access.allValid)
+    reached = access.valid[0] | access.valid[1] | access.valid[2] | access.valid[3];
+  alignas(64) std::uint64_t address[64]{};
+  std::uint64_t global = 0, shared = 0, privateLanes = 0;
+  forLanes(reached, [&](unsigned lane) {
+    const std::uint64_t host = access.at[lane], bit = std::uint64_t{1} << lane;
+    const std::uint64_t ownScratch = scratch + std::uint64_t{lane} * wave.scratchPerLane;
+    if (host - arena < arenaBytes) {
+      address[lane] = host - arena + GuestMemory::baseAddress;
+      global |= bit;
+    } else if (host - ownScratch < wave.scratchPerLane) {
+      address[lane] = host - ownScratch;
+      privateLanes |= bit;
+    } else {
+      address[lane] = host - lds;
+      shared |= bit;
+    }
+  });
+  // Of the lanes out of range, those of FLAT are beyond the LDS and all others beyond a buffer.
+  (op->inst->cls == isa::InstClass::flat ? shared : global) |= access.exec & ~reached;
+  const auto report = [&](Space space, std::uint64_t lanes) {
+    if (lanes == 0)
+      return;
+    AccessEvent event = eventOf(op, shape, space, lanes);
+    if (!access.allValid)
+      for (std::size_t k = 0; k < event.valid.size(); ++k)
+        event.valid[k] = access.valid[k] & lanes;
+    event.ldsDma = ldsDma;
+    event.address = address;
+    wave.watch->access(wave, op, event);
+  };
+  report(Space::global, global);
+  report(Space::scratch, privateLanes);
+  report(Space::lds, shared);
+}
+
+} // namespace
+
+void reportVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma) {
+  if (wave.trace)
+    traceVector(wave, op, shape, access, ldsDma);
+  if (wave.watch)
+    observeVector(wave, op, shape, access, ldsDma);
+}
+
+void reportLds(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access,
+               const std::uint32_t* addresses) {
+  if (wave.trace)
+    traceLds(wave, shape, access.exec, addresses);
+  if (!wave.watch)
+    return;
+  alignas(64) std::uint64_t address[64];
+  std::copy(addresses, addresses + 64, address);
+  AccessEvent event = eventOf(op, shape, Space::lds, access.exec);
+  if (!access.allValid)
+    event.valid = access.valid;
+  event.address = address;
+  wave.watch->access(wave, op, event);
+}
+
+void reportLdsDma(Wave& wave, const Op* op, std::uint64_t exec, std::uint32_t base) {
+  if (!wave.watch)
+    return;
+  alignas(64) std::uint64_t address[64];
+  std::uint64_t inside = 0;
+  for (unsigned lane = 0; lane < 64; ++lane) {
+    address[lane] = std::uint64_t{base} + 4 * lane;
+    inside |= std::uint64_t{address[lane] + 4 <= wave.ldsBytes} << lane;
+  }
+  AccessEvent event = eventOf(op, {4, true, false}, Space::lds, exec);
+  event.ldsDma = true;
+  event.valid.fill(exec & inside);
+  event.address = address;
+  wave.watch->access(wave, op, event);
+}
+
+void reportScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t guestAddress) {
+  if (wave.trace)
+    traceScalar(wave, shape, guestAddress);
+  if (!wave.watch || shape.bytes == 0)
+    return;
+  AccessEvent event = eventOf(op, shape, Space::scalar, 1);
+  event.address = &guestAddress;
+  wave.watch->access(wave, op, event);
+}
+
+void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses) {
+  MemoryAccess& entry = append(wave, shape, Space::lds, exec);
+  std::vector<std::uint32_t>& all = wave.trace->ldsAddresses;
+  entry.firstLane = static_cast<std::uint32_t>(all.size());
+  for (unsigned lane = 0; lane < 64; ++lane)
+    all.push_back(exec >> lane & 1 ? addresses[lane] : 0xffffffff);
 }
 
 } // namespace asmevo::emulator

@@ -70,9 +70,11 @@ template <Resolver R, class T> void loadToLds(Wave& wave, const Op* op) {
   const AccessShape shape{sizeof(T), false, false};
   if (!R(wave, op, shape, access)) [[unlikely]]
     return;
-  if (wave.trace) [[unlikely]]
-    traceVector(wave, op, shape, access, true);
   const std::uint32_t base = (wave.sgpr[isa::sreg::m0] & 0xffff) + static_cast<std::uint32_t>(op->aux);
+  if (wave.reports) [[unlikely]] {
+    reportVector(wave, op, shape, access, true);
+    reportLdsDma(wave, op, access.exec, base);
+  }
   if (access.contiguous && sizeof(T) == 4 && std::uint64_t{base} + 256 <= wave.ldsBytes) {
     std::memcpy(wave.lds + base, hostPointer(access.at[0]), 256);
     ASMEVO_NEXT(wave, op);

@@ -1,5 +1,6 @@
 #include "program/analysis/hazards.h"
 
+#include "isa/matrix_cost.h"
 #include "program/analysis/dataflow.h"
 
 #include <algorithm>
@@ -587,23 +588,21 @@ unsigned waitStatesOf(const Instruction& inst) {
 }
 
 unsigned mfmaPasses(const Instruction& inst, HazardTarget target) {
+  using isa::MatrixCore;
+  // gfx950 is nowhere faster, and gfx940's own shapes are not all among its own.
+  const auto on = [&](MatrixCore core) { return isa::matrixCost(inst, core).value_or(isa::MatrixCost()).passes; };
   if (inst.cls != InstClass::mfma)
     return 0;
-  const std::string_view base = inst.base;
-  const bool old = target == HazardTarget::gfx90a;
-  const Matrix matrix = matrixOf(inst);
-  const bool large = contains(base, "_32x32x"), medium = contains(base, "_16x16x");
-  if (matrix == Matrix::dgemm)
-    return medium ? (target == HazardTarget::gfx950 || target == HazardTarget::strictest ? 16 : 8) : 4;
-  if (!large && !medium)
-    return 2;
-  const unsigned perBlock = large ? 16 : 8; // gfx90a, f32, and several blocks
-  if (old || matrix == Matrix::sgemm || contains(base, "_2b") || contains(base, "_4b"))
-    return perBlock;
-  // f8f6f4: formats 0 and 1 (fp8, bf8) of either source take twice as long.
-  if (base.ends_with("f8f6f4") && (inst.mods.cbsz < 2 || inst.mods.blgp < 2))
-    return perBlock;
-  return perBlock / 2;
+  switch (target) {
+  case HazardTarget::gfx90a:
+    return on(MatrixCore::gfx90a);
+  case HazardTarget::gfx940:
+    return on(MatrixCore::gfx940);
+  case HazardTarget::gfx950:
+  case HazardTarget::strictest:
+    break;
+  }
+  return std::max(on(MatrixCore::gfx940), on(MatrixCore::gfx950));
 }
 
 Hazard requiredHazard(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
@@ -613,6 +612,12 @@ Hazard requiredHazard(const Instruction& producer, const Instruction& consumer, 
   const Hazard a = requiredBetween(producer, consumer, accumOffset, HazardTarget::gfx940);
   const Hazard b = requiredBetween(producer, consumer, accumOffset, HazardTarget::gfx950);
   return b.states > a.states ? b : a;
+}
+
+unsigned requiredStates(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
+                        HazardTarget target, HazardScope scope) {
+  const Hazard hazard = requiredHazard(producer, consumer, accumOffset, target);
+  return hazard.llvmOnly && scope == HazardScope::manual ? 0 : hazard.states;
 }
 
 std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,

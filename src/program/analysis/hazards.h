@@ -1,6 +1,10 @@
 /// Wait states that software must keep between dependent instructions because the hardware does not check them: CDNA3
 /// ISA table 11 ("Required Software-inserted Wait States") and table 37 (MFMA), LLVM GCNHazardRecognizer for the
 /// differences between targets. Where the two disagree the larger number is taken.
+///
+/// requiredStates() is the pure question about one (producer, consumer) pair: a checker of a running wave asks it for
+/// each of the last maxWaitStates instructions and compares with the states that went by; unmetWaitStates() asks it
+/// along all paths of a function.
 #pragma once
 
 #include "program/analysis/wait_lint.h"
@@ -73,6 +77,14 @@ inline unsigned requiredWaitStates(const isa::Instruction& producer, const isa::
   return requiredHazard(producer, consumer, accumOffset, target).states;
 }
 
+/// Which distances to count. An edit is held to LLVM's as well where K0 kept them (Hazard::llvmOnly).
+enum class HazardScope : std::uint8_t { manual, withLlvm };
+
+/// The distance that a checker of executed or static code asks for: instructions (s_nop N is N + 1) that must issue
+/// between `producer` and `consumer`, whichever other instructions they are. 0: they may follow each other directly.
+unsigned requiredStates(const isa::Instruction& producer, const isa::Instruction& consumer, unsigned accumOffset,
+                        HazardTarget target, HazardScope scope = HazardScope::manual);
+
 /// A pair that is too near on some path.
 struct HazardFinding {
   Place producer, consumer;
@@ -80,15 +92,12 @@ struct HazardFinding {
   unsigned needed = 0, present = 0;
 };
 
-/// Which distances to report. An edit is held to LLVM's as well where K0 kept them (Hazard::llvmOnly).
-enum class HazardScope : std::uint8_t { manual, withLlvm };
-
 /// All such pairs of a function, by consumer. Needs complete instructions. Paths through calls are not followed into
 /// the callee. One finding per consumer and rule: the one that misses most.
 std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
                                            HazardTarget target, HazardScope scope = HazardScope::manual);
 
-/// 4-clk passes of an MFMA or SMFMAC (AMD matrix instruction calculator; LLVM SISchedule), 0 for others.
+/// 4-clk passes of an MFMA or SMFMAC (isa/matrix_cost.h), 0 for others.
 unsigned mfmaPasses(const isa::Instruction& inst, HazardTarget target);
 
 } // namespace asmevo::program

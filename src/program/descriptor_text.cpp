@@ -1,0 +1,123 @@
+#include "program/descriptor_text.h"
+
+#include "isa/object_assembler.h"
+#include "object/code_object.h"
+
+#include <llvm/BinaryFormat/ELF.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace asmevo::program {
+
+namespace elf = llvm::ELF;
+
+namespace {
+
+constexpr std::size_t entryOffsetBegin = 16, entryOffsetBytes = 8; ///< kernel_code_entry_byte_offset
+constexpr std::size_t largestDirectiveList = 256;
+
+bool isDirectiveName(std::string_view name) {
+  constexpr std::string_view prefix = ".amdhsa_";
+  return name.starts_with(prefix) && name.size() > prefix.size() && name.size() < 80 &&
+         std::ranges::all_of(name.substr(1),
+                             [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+/// How allocated SGPRs can be asked for: the assembler adds registers for VCC, FLAT_SCRATCH and XNACK_MASK and limits
+/// what is left (LLVM AMDGPUUsage, ".amdhsa_next_free_sgpr").
+struct SgprSpelling {
+  bool vcc, flatScratch, xnackMask;
+  unsigned extra;
+};
+constexpr SgprSpelling sgprSpellings[] = {{false, false, false, 0}, {true, false, false, 2}, {true, true, true, 6}};
+
+DescriptorDirectives directivesFor(const object::Target& target, const object::KernelDescriptor& descriptor,
+                                   const SgprSpelling& spelling) {
+  const bool isGfx9 = target.isGfx9(), isGfx8 = target.processor.starts_with("gfx8");
+  DescriptorDirectives list;
+  for (const auto& [name, value] : descriptor.fields(target)) {
+    if (name == "allocated VGPRs") {
+      list.emplace_back(".amdhsa_next_free_vgpr", value);
+    } else if (name == "allocated SGPRs") {
+      const std::uint64_t sgprs = isGfx9 || isGfx8 ? value : 1; // one allocation for all from GFX10 on
+      list.emplace_back(".amdhsa_next_free_sgpr", sgprs > spelling.extra ? sgprs - spelling.extra : 0);
+      list.emplace_back(".amdhsa_reserve_vcc", spelling.vcc);
+      if (isGfx9 && !target.hasUnifiedRegisterFile() && target.processor != "gfx908")
+        list.emplace_back(".amdhsa_reserve_flat_scratch", spelling.flatScratch);
+      if ((isGfx9 || isGfx8) && target.xnack != object::Feature::unsupported)
+        list.emplace_back(".amdhsa_reserve_xnack_mask", spelling.xnackMask);
+    } else if (name.starts_with(".amdhsa_user_sgpr_kernarg_preload") && !target.hasUnifiedRegisterFile()) {
+      continue;
+    } else if (name == ".amdhsa_tg_split" && value == 0) {
+      continue;
+    } else if ((name == ".amdhsa_user_sgpr_flat_scratch_init" ||
+                name == ".amdhsa_user_sgpr_private_segment_buffer") &&
+               value == 0) {
+      continue; // not known to targets with architected flat scratch
+    } else {
+      list.emplace_back(name, value);
+    }
+  }
+  return list;
+}
+
+bool sameButEntry(object::KernelDescriptor a, object::KernelDescriptor b) {
+  a.setEntryOffset(0);
+  b.setEntryOffset(0);
+  return a.raw == b.raw;
+}
+
+} // namespace
+
+unsigned codeObjectVersion(std::uint8_t abiVersion) {
+  // LLVM AMDGPUUsage, "AMDGPU ELF Header EI_ABIVERSION Values".
+  switch (abiVersion) {
+  case elf::ELFABIVERSION_AMDGPU_HSA_V5:
+    return 5;
+  case elf::ELFABIVERSION_AMDGPU_HSA_V6:
+    return 6;
+  default:
+    return 4;
+  }
+}
+
+std::optional<DescriptorDirectives> descriptorDirectives(const object::Target& target, std::uint8_t abiVersion,
+                                                         const object::KernelDescriptor& descriptor) {
+  for (const SgprSpelling& spelling : sgprSpellings) {
+    DescriptorDirectives list = directivesFor(target, descriptor, spelling);
+    const auto again = assembleDescriptor(target, abiVersion, list);
+    if (again && sameButEntry(*again, descriptor))
+      return list;
+  }
+  return std::nullopt;
+}
+
+Result<object::KernelDescriptor> assembleDescriptor(const object::Target& target, std::uint8_t abiVersion,
+                                                    const DescriptorDirectives& directives) {
+  if (directives.size() > largestDirectiveList)
+    return badInput("a descriptor of {} directives", directives.size());
+  std::string text = fmt::format("\t.amdgcn_target \"{}\"\n\t.amdhsa_code_object_version {}\n\t.text\nk:\n\ts_endpgm\n"
+                                 "\t.rodata\n\t.p2align 6\n\t.amdhsa_kernel k\n",
+                                 target.isaName(), codeObjectVersion(abiVersion));
+  for (const auto& [name, value] : directives) {
+    if (!isDirectiveName(name))
+      return badInput("'{}' is no descriptor directive", name);
+    text += fmt::format("\t{} {}\n", name, value);
+  }
+  text += "\t.end_amdhsa_kernel\n";
+  ASMEVO_TRY(Bytes bytes, isa::assembleObject(target, text));
+  ASMEVO_TRY(const object::CodeObject assembled, object::CodeObject::parse(std::move(bytes), "descriptor"));
+  for (const object::Section& section : assembled.sections()) {
+    object::KernelDescriptor descriptor;
+    const auto contents = assembled.contents(section);
+    if (section.name != ".rodata" || contents.size() != descriptor.raw.size())
+      continue;
+    std::ranges::copy(contents, descriptor.raw.begin());
+    std::fill_n(descriptor.raw.begin() + entryOffsetBegin, entryOffsetBytes, std::uint8_t{0});
+    return descriptor;
+  }
+  return internalError("the assembler made no descriptor");
+}
+
+} // namespace asmevo::program
