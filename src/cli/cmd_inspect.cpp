@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/inspect_container.h"
 #include "object/review.h"
 
 #include <llvm/BinaryFormat/ELF.h>
@@ -19,6 +20,8 @@ using object::Kernel;
 
 struct Options {
   std::vector<std::string> files;
+  std::string target;
+  std::optional<std::size_t> bundle;
   bool json = false;
   bool brief = false;
 };
@@ -310,29 +313,85 @@ ordered_json jsonOf(const CodeObject& object) {
   return json;
 }
 
+/// Prints files one after the other, so that a listing of any length needs no memory of its own.
+class Output {
+ public:
+  explicit Output(bool asJson) : json(asJson) {
+    if (json)
+      fmt::print("{{\"asmevo_inspect\": 1, \"files\": [\n");
+  }
+  void next() {
+    if (!first)
+      fmt::print(json ? ",\n" : "\n");
+    first = false;
+  }
+  void show(const CodeObject& object, bool brief) {
+    next();
+    if (json)
+      print(jsonOf(object));
+    else
+      printText(object, brief);
+  }
+  int failed(const std::string& file, const Error& error) {
+    if (json) {
+      next();
+      print({{"file", file}, {"error", error.message}});
+    }
+    return fail(error);
+  }
+  void end() {
+    if (json)
+      fmt::print("\n]}}\n");
+  }
+
+ private:
+  /// Names in a hostile file need not be UTF-8.
+  static void print(const ordered_json& value) {
+    fmt::print("{}", value.dump(1, ' ', false, ordered_json::error_handler_t::replace));
+  }
+  bool json;
+  bool first = true;
+};
+
+/// The object or objects of one file that are asked for in full.
+Result<std::vector<CodeObject>> selected(const object::Container& container, const object::ObjectSelection& selection) {
+  std::vector<CodeObject> list;
+  ASMEVO_TRY(const auto objects, selectObjects(container, selection));
+  for (const object::DeviceObject& which : objects) {
+    ASMEVO_TRY(object::ChosenObject chosen, readObject(container, which));
+    ASMEVO_TRY(CodeObject object, CodeObject::parse(std::move(chosen.bytes), std::move(chosen.name)));
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+int inspectFile(const std::string& file, const Options& options, Output& output) {
+  object::ObjectPath path = object::parseObjectPath(file);
+  if (options.bundle)
+    path.selection.bundle = options.bundle;
+  if (!options.target.empty())
+    path.selection.target = options.target;
+  const auto container = object::Container::open(path.file);
+  if (!container)
+    return output.failed(file, container.error());
+  if (container->kind() != object::ContainerKind::codeObject && !path.selection.any()) {
+    output.next();
+    return options.json ? listContainerJson(*container, options.brief) : listContainer(*container, options.brief);
+  }
+  const auto objects = selected(*container, path.selection);
+  if (!objects)
+    return output.failed(file, objects.error());
+  for (const CodeObject& object : *objects)
+    output.show(object, options.brief);
+  return ok;
+}
+
 int run(const Options& options) {
   int code = ok;
-  ordered_json files = ordered_json::array();
-  for (std::size_t i = 0; i < options.files.size(); ++i) {
-    const auto object = CodeObject::load(options.files[i]);
-    if (!object) {
-      code = fail(object.error());
-      if (options.json)
-        files.push_back({{"file", options.files[i]}, {"error", object.error().message}});
-      continue;
-    }
-    if (options.json) {
-      files.push_back(jsonOf(*object));
-      continue;
-    }
-    if (i != 0)
-      fmt::print("\n");
-    printText(*object, options.brief);
-  }
-  // Names in a hostile file need not be UTF-8.
-  if (options.json)
-    fmt::print("{}\n", ordered_json{{"asmevo_inspect", 1}, {"files", std::move(files)}}.dump(
-                           2, ' ', false, ordered_json::error_handler_t::replace));
+  Output output(options.json);
+  for (const std::string& file : options.files)
+    code = std::max(code, inspectFile(file, options, output));
+  output.end();
   return code;
 }
 
@@ -340,9 +399,13 @@ int run(const Options& options) {
 
 void addInspect(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("inspect", "Show target, kernels, descriptors, metadata and tables of code "
-                                                    "objects, with warnings");
+                                                    "objects, with warnings; of bundles, programs and libraries every "
+                                                    "bundle, target and kernel");
   const auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->files, "Code objects")->required();
+  command->add_option("FILE", options->files, "Code objects, offload bundles, host programs, libraries or archives")
+      ->required();
+  command->add_option("--target", options->target, "Show the objects for this target in full (gfx90a:xnack+)");
+  command->add_option("--bundle", options->bundle, "Show the objects of this bundle in full");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--brief", options->brief, "Leave out sections, segments, symbols, relocations, metadata text");
   command->callback([options, &exit] { exit = run(*options); });

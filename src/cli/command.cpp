@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 
 #include <unistd.h>
 
@@ -57,9 +58,41 @@ void Progress::done() {
 }
 
 const std::vector<AddCommand>& commandTable() {
-  static const std::vector<AddCommand> table = {addInspect, addDisasm, addRoundtrip, addLint,  addRun, addTime,
-                                                addProfile, addVerify, addOptimize,  addApply, addIsa};
+  static const std::vector<AddCommand> table = {addInspect, addDisasm,  addRoundtrip, addLint,     addRun,
+                                                addTime,    addProfile, addVerify,    addOptimize, addApply,
+                                                addExtract, addReplace, addIsa};
   return table;
+}
+
+void addObjectChoice(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    CLI::Option* input = nullptr;
+    // What the commands call their first code object.
+    for (const char* name : {"object", "K0", "file"})
+      if (input == nullptr)
+        input = command->get_option_no_throw(name);
+    if (input == nullptr || command->get_option_no_throw("--target") || command->get_option_no_throw("--bundle"))
+      continue;
+    const auto target = std::make_shared<std::string>();
+    const auto bundle = std::make_shared<std::string>();
+    CLI::Option* byBundle =
+        command->add_option("--bundle", *bundle, "Which bundle of a host program or library is meant")
+            ->check(CLI::NonNegativeNumber);
+    CLI::Option* byTarget =
+        command->add_option("--target", *target, "Which target's object of an offload bundle is meant (gfx90a:xnack+)");
+    // The choice travels with the path. All arguments are parsed before any of them is transformed.
+    input->transform(CLI::Validator(
+        [byBundle, byTarget, target, bundle](std::string& path) {
+          const auto text = [](const CLI::Option* option) {
+            return option->count() == 0 ? std::string() : option->results().front();
+          };
+          const std::string chosenBundle = text(byBundle), chosenTarget = text(byTarget);
+          if (!chosenBundle.empty() || !chosenTarget.empty())
+            path += "#" + chosenBundle + (chosenBundle.empty() || chosenTarget.empty() ? "" : ":") + chosenTarget;
+          return std::string();
+        },
+        ""));
+  }
 }
 
 int runCommandLine(int argc, const char* const* argv) {
@@ -69,6 +102,7 @@ int runCommandLine(int argc, const char* const* argv) {
   int exit = ok;
   for (const AddCommand add : commandTable())
     add(app, exit);
+  addObjectChoice(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

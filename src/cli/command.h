@@ -46,7 +46,13 @@ void addProfile(CLI::App& app, int& exit);
 void addVerify(CLI::App& app, int& exit);
 void addOptimize(CLI::App& app, int& exit);
 void addApply(CLI::App& app, int& exit);
+void addExtract(CLI::App& app, int& exit);
+void addReplace(CLI::App& app, int& exit);
 void addIsa(CLI::App& app, int& exit);
+
+/// Gives every command that opens code objects and has no such options of its own --bundle and --target, which say
+/// what object of a bundle, host program or library its first input means (object::parseObjectPath).
+void addObjectChoice(CLI::App& app);
 
 /// All commands, in order.
 const std::vector<AddCommand>& commandTable();

@@ -1,6 +1,9 @@
 #include "emulator/bind.h"
 
+#include "emulator/launch.h"
+
 #include <bit>
+#include <optional>
 
 namespace asmevo::emulator {
 
@@ -50,6 +53,29 @@ std::uint64_t floatConstant(double value, ConstType type) {
   return inverseTwoPi ? 0x3e22f983 : std::bit_cast<std::uint32_t>(static_cast<float>(value));
 }
 
+/// Scalar sources that are constants of a dispatch: apertures (a 64-bit read gives the address; a 32-bit one its low
+/// half, whatever the name suggests: LLVM SIISelLowering on src_shared_base) and what a user-mode kernel sees of trap
+/// temporaries (0: CDNA3 ISA 3.10).
+std::optional<std::uint64_t> constantRegister(unsigned index) {
+  constexpr unsigned sharedBaseCode = 235, sharedLimitCode = 236, privateBaseCode = 237, privateLimitCode = 238,
+                     popsExitingWaveIdCode = 239;
+  constexpr std::uint64_t apertureBytes = std::uint64_t{1} << 32;
+  switch (index) {
+  case sharedBaseCode:
+    return sharedBase;
+  case sharedLimitCode:
+    return sharedBase + apertureBytes - 1;
+  case privateBaseCode:
+    return privateBase;
+  case privateLimitCode:
+    return privateBase + apertureBytes - 1;
+  case popsExitingWaveIdCode:
+    return 0;
+  default:
+    return index >= isa::sreg::ttmp0 && index < isa::sreg::m0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+  }
+}
+
 std::uint64_t integerConstant(std::int64_t value, bool isLiteral, ConstType type) {
   const auto bits = static_cast<std::uint64_t>(value);
   switch (type) {
@@ -84,6 +110,11 @@ Src bindSource(const isa::Operand& operand, ConstType type, const BindContext& c
     break;
   case isa::OperandKind::sgpr:
     src.kind = SrcKind::sgpr;
+    if (const auto value = constantRegister(operand.index)) {
+      src.kind = SrcKind::constant;
+      src.constant =
+          type == ConstType::b64 || type == ConstType::u64 || type == ConstType::f64 ? *value : *value & 0xffffffff;
+    }
     break;
   case isa::OperandKind::imm:
     src.kind = SrcKind::constant;

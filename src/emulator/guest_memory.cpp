@@ -99,6 +99,15 @@ std::span<std::uint8_t> GuestMemory::contents(const Region& region) const {
   return {arena + (region.address - baseAddress), region.size};
 }
 
+const Region* GuestMemory::regionAt(std::uint64_t address) const {
+  // Regions lie in ascending order.
+  const auto behind = std::ranges::upper_bound(regionList, address, {}, &Region::address);
+  if (behind == regionList.begin())
+    return nullptr;
+  const Region& region = *std::prev(behind);
+  return address - region.address < region.size ? &region : nullptr;
+}
+
 std::string GuestMemory::describe(std::uint64_t address) const {
   const Region* nearest = nullptr;
   std::uint64_t distance = ~std::uint64_t{0};

@@ -54,6 +54,8 @@ class GuestMemory {
     return address >= firstWritable ? host(address, bytes) : nullptr;
   }
   std::span<std::uint8_t> contents(const Region& region) const;
+  /// The region with the byte at `address`, or null in guard zones and outside the arena.
+  const Region* regionAt(std::uint64_t address) const;
   std::uint64_t writableBegin() const { return firstWritable; }
   std::uint64_t end() const { return baseAddress + reserved; }
   /// "buffer 'c' + 0x40" or "0x7e...: no buffer, nearest is ...".

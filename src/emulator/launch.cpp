@@ -108,12 +108,6 @@ Result<LaunchState> LaunchState::create(const LaunchShape& shape, const object::
   for (std::size_t at = 0; options.poisonState && at < state.ldsPoison.size(); at += 4)
     put(std::span(state.ldsPoison), at, poison(options.poisonSeed, 100'000 + at));
 
-  // 64-bit constants of the scalar space: an aperture's base has its value in the high half.
-  state.scalars[235] = 0;
-  state.scalars[236] = static_cast<std::uint32_t>(sharedBase >> 32);
-  state.scalars[237] = 0;
-  state.scalars[238] = static_cast<std::uint32_t>(privateBase >> 32);
-
   const std::uint64_t packet = memory.regions()[1].address, kernarg = memory.regions()[2].address;
   unsigned next = 0;
   const auto pass64 = [&](bool enabled, std::uint64_t value) {

@@ -1,14 +1,32 @@
-/// What a strict run has to say about a kernel.
+/// Strict runs: what may break on hardware though it computes the right thing in order.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace asmevo::emulator {
 
-/// A rule of the hardware that the kernel broke, at its first occurrence.
+/// When memory operations take effect in a strict run. Each order is one the ISA allows.
+enum class Delivery : std::uint8_t {
+  late,         ///< all at the latest moment that waits and counter sizes leave: data moves to registers, LDS and memory then
+  ldsEarly,     ///< as late, but LDS reads take place when they issue: shows a read moved above its barrier
+  waveToBarrier ///< in order, each wave run to its next barrier before the others
+};
+std::string_view deliveryName(Delivery delivery); ///< "late", "lds-early", "wave"
+
+struct StrictOptions {
+  Delivery delivery = Delivery::late;
+  /// Also report distances that LLVM keeps though the manual does not ask for them (Hazard::llvmOnly).
+  bool llvmDistances = false;
+  bool races = true;         ///< data races, stores whose lanes conflict, accesses outside buffers
+  bool uninitialised = true; ///< registers and LDS that were never written and reach an address, a branch or a store
+};
+
+/// A rule of the hardware that the kernel broke, at its first occurrence. Rules of waits and distances have the names
+/// that the static lint gives them: wait.{vm,lgkm}.{raw,waw}, wait.vm.lds-dma, states.*.
 struct StrictFinding {
-  std::string rule;                         ///< "lds_race", "out_of_bounds_read", ...
+  std::string rule;                         ///< "wait.vm.raw", "lds_race", "out_of_bounds_read", ...
   std::uint64_t producer = 0, consumer = 0; ///< virtual addresses in the object
   unsigned wave = 0, lane = 0;              ///< of the consumer; wave in its workgroup
   std::uint64_t workgroup = 0;              ///< dispatch index

@@ -70,8 +70,9 @@ struct alignas(64) Wave {
   std::uint32_t* vgpr = nullptr; ///< allocated registers x 64 lanes, contiguous, 64-byte aligned
   std::uint32_t vgprCount = 0;
   std::uint32_t scc = 0;
-  std::uint32_t mode = 0; ///< MODE: [1:0] round f32, [3:2] round f16/f64, [5:4] denorm f32, [7:6] denorm f16/f64,
-                          ///< 8 dx10_clamp, 9 ieee
+  std::uint32_t mode = 0;       ///< MODE: [1:0] round f32, [3:2] round f16/f64, [5:4] denorm f32, [7:6] denorm f16/f64,
+                                ///< 8 dx10_clamp, 9 ieee
+  std::uint32_t trapStatus = 0; ///< TRAPSTS as the kernel wrote it
   std::uint64_t instructions = 0; ///< executed, exact at stops
   std::int64_t budget = 0;        ///< instructions left in this slice; checked at taken branches
   const Op* resume = nullptr;

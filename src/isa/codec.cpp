@@ -138,7 +138,19 @@ const char* refusedSyntax(std::string_view text) {
   return nullptr;
 }
 
-/// A register of LLVM as units, by its name; empty for registers we do not track (constants, apertures, halves).
+/// 16 bits of a register: operands of true16 instructions (gfx11 and later).
+bool isHalfRegister(std::string_view name) {
+  return name.ends_with("_LO16") || name.ends_with("_HI16");
+}
+
+/// Registers of their own up to gfx9, set through s_setreg or by the hardware only on gfx10 and later, where their
+/// operand encodings are SGPRs.
+bool isScalarOnlyUpToGfx9(std::string_view name) {
+  return name.starts_with("FLAT_SCR") || name.starts_with("XNACK_MASK");
+}
+
+/// A register of LLVM as units, by its name, halves as the whole; empty for registers we do not track (null, constants,
+/// apertures).
 std::vector<RegRange> unitsOfLeaf(std::string_view name) {
   struct Special {
     std::string_view prefix;
@@ -161,8 +173,8 @@ std::vector<RegRange> unitsOfLeaf(std::string_view name) {
       {"XNACK_MASK_LO", sreg::xnackMaskLo, 1},
       {"XNACK_MASK_HI", sreg::xnackMaskHi, 1},
   };
-  if (name.find("16") != std::string_view::npos && (name.ends_with("_LO16") || name.ends_with("_HI16")))
-    return {};
+  if (isHalfRegister(name))
+    name.remove_suffix(std::string_view("_LO16").size());
   const auto number = [&](std::string_view prefix, unsigned limit) -> std::optional<unsigned> {
     if (!name.starts_with(prefix))
       return std::nullopt;
@@ -304,7 +316,6 @@ struct Codec::Impl {
   std::unique_ptr<llvm::MCInstPrinter> printer;
   std::unique_ptr<llvm::MCCodeEmitter> emitter;
   bool isGfx8 = false, isGfx9 = false;
-  bool gfx9OrLater = false;
 
   std::deque<Instruction> arena;
   EncodingTable<std::uint32_t> dwords;
@@ -313,9 +324,11 @@ struct Codec::Impl {
   std::map<std::vector<std::uint8_t>, Instruction*> unknowns; ///< undecodable bytes
   std::vector<OpcodeInfo> opcodes;
   std::vector<std::vector<RegRange>> registerUnits; ///< by LLVM register
+  std::vector<bool> halfRegisters;                  ///< by LLVM register
+  EffectRules rules;
   std::unordered_map<std::string, InstRef> assembled;
 
-  Status init(const object::Target& t);
+  Status init(const object::Target& t, std::optional<unsigned> waveSize);
   Instruction* lookup(std::span<const std::uint8_t> bytes);
   Instruction* decodeNew(std::span<const std::uint8_t> bytes);
   Instruction* internUnknown(std::span<const std::uint8_t> bytes);
@@ -328,12 +341,14 @@ struct Codec::Impl {
   Result<InstRef> assemble(const std::string& text, AssemblerDiagnostic& diagnostic);
 };
 
-Status Codec::Impl::init(const object::Target& t) {
+Status Codec::Impl::init(const object::Target& t, std::optional<unsigned> waveSize) {
   target = t;
   llvmTarget = amdgcnTarget();
   if (!llvmTarget)
     return internalError("this LLVM has no AMDGPU target");
-  const std::string features = featureString(t);
+  std::string features = featureString(t);
+  if (waveSize && !t.isGfx9())
+    features += fmt::format("{}+wavefrontsize{}", features.empty() ? "" : ",", *waveSize == 32 ? 32 : 64);
   registers.reset(llvmTarget->createMCRegInfo(triple));
   asmInfo.reset(llvmTarget->createMCAsmInfo(*registers, triple, options));
   instrs.reset(llvmTarget->createMCInstrInfo());
@@ -352,11 +367,20 @@ Status Codec::Impl::init(const object::Target& t) {
     return internalError("LLVM's AMDGPU MC layer is incomplete");
   isGfx9 = t.isGfx9();
   isGfx8 = t.processor.starts_with("gfx8");
-  gfx9OrLater = isGfx9 || t.processor.starts_with("gfx1");
+  rules.gfx10OrLater = t.processor.starts_with("gfx1");
+  rules.gfx9OrLater = isGfx9 || rules.gfx10OrLater;
+  rules.vgprBanks = t.processor.starts_with("gfx125");
+  rules.waveSize = subtarget->checkFeatures("+wavefrontsize32") ? 32 : 64;
   opcodes.resize(instrs->getNumOpcodes());
   registerUnits.resize(registers->getNumRegs());
-  for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg)
-    registerUnits[reg] = unitsOfLeaf(registers->getName(llvm::MCRegister(reg)));
+  halfRegisters.resize(registers->getNumRegs());
+  for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg) {
+    const std::string_view name = registers->getName(llvm::MCRegister(reg));
+    halfRegisters[reg] = isHalfRegister(name);
+    registerUnits[reg] = unitsOfLeaf(name);
+    if (rules.gfx10OrLater && isScalarOnlyUpToGfx9(name))
+      registerUnits[reg] = {RegRange{RegRange::File::scalar, false, sreg::hwreg, 1}};
+  }
   for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg)
     if (registerUnits[reg].empty())
       addTuple(llvm::MCRegister(reg));
@@ -382,7 +406,8 @@ bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc
   std::array<std::uint8_t, std::tuple_size_v<decltype(Instruction::encoding)>> window{};
   const std::size_t available = std::min(bytes.size(), window.size());
   std::copy_n(bytes.begin(), available, window.begin());
-  if (asksForImpossibleLiteral(window, isGfx9 || isGfx8) || isImpossibleSdwa(window) || (isGfx9 && isImpossibleFormat(window)))
+  if (asksForImpossibleLiteral(window, isGfx9 || isGfx8) || isImpossibleSdwa(window) ||
+      (isGfx9 && isImpossibleFormat(window)))
     return false;
   const llvm::ArrayRef<std::uint8_t> array(window.data(), window.size());
   return disassembler->getInstruction(mc, size, array, 0, llvm::nulls()) == llvm::MCDisassembler::Success &&
@@ -509,9 +534,16 @@ void Codec::Impl::fillEffects(Instruction& inst, const llvm::MCInst& mc) const {
     }
   };
   const unsigned defs = desc.getNumDefs();
-  for (unsigned i = 0; i < mc.getNumOperands(); ++i)
-    if (mc.getOperand(i).isReg())
-      add(i < defs ? inst.writeRanges : inst.readRanges, mc.getOperand(i).getReg().id(), i < defs);
+  for (unsigned i = 0; i < mc.getNumOperands(); ++i) {
+    if (!mc.getOperand(i).isReg())
+      continue;
+    const unsigned reg = mc.getOperand(i).getReg().id();
+    add(i < defs ? inst.writeRanges : inst.readRanges, reg, i < defs);
+    if (i < defs && reg < halfRegisters.size() && halfRegisters[reg]) {
+      inst.tiedDest = true; // the other half stays
+      add(inst.readRanges, reg, false);
+    }
+  }
   for (unsigned i = defs; i < desc.getNumOperands(); ++i) {
     const int tied = desc.getOperandConstraint(i, llvm::MCOI::TIED_TO);
     if (tied < 0 || static_cast<unsigned>(tied) >= mc.getNumOperands() ||
@@ -520,16 +552,23 @@ void Codec::Impl::fillEffects(Instruction& inst, const llvm::MCInst& mc) const {
     inst.tiedDest = true;
     add(inst.readRanges, mc.getOperand(static_cast<unsigned>(tied)).getReg().id(), false);
   }
+  // LLVM lists VCC and EXEC whole; a wave of 32 lanes uses their low halves, and so do s_*_saveexec_b32 and the like.
+  const std::string_view mnemonic = std::string_view(inst.text).substr(0, inst.text.find(' '));
+  const bool masksAreNarrow = inst.cls == InstClass::salu ? mnemonic.ends_with("_b32") : rules.waveSize == 32;
   const auto addImplicit = [&](llvm::ArrayRef<llvm::MCPhysReg> list, std::vector<RegRange>& ranges,
                                std::vector<RegUnit>& units, bool isWrite) {
-    for (const auto reg : list) {
-      add(ranges, reg, isWrite);
-      if (reg < registerUnits.size())
-        for (const auto& range : registerUnits[reg])
-          if (range.file == RegRange::File::scalar)
-            for (unsigned k = 0; k < range.count; ++k)
-              units.push_back(static_cast<RegUnit>(range.first + k));
-    }
+    for (const auto reg : list)
+      for (RegRange range : registerUnits[reg]) {
+        const bool isMask = range.file == RegRange::File::scalar && range.count == 2 &&
+                            (range.first == sreg::vccLo || range.first == sreg::execLo);
+        if (isMask && masksAreNarrow)
+          range.count = 1;
+        range.kills = isWrite && (range.file == RegRange::File::scalar || inst.cls == InstClass::mfma);
+        append(ranges, range);
+        if (range.file == RegRange::File::scalar)
+          for (unsigned k = 0; k < range.count; ++k)
+            units.push_back(static_cast<RegUnit>(range.first + k));
+      }
   };
   addImplicit(desc.implicit_uses(), inst.readRanges, inst.implicitReads, false);
   addImplicit(desc.implicit_defs(), inst.writeRanges, inst.implicitWrites, true);
@@ -572,8 +611,8 @@ void Codec::Impl::complete(Instruction& inst) {
   const std::uint32_t top6 = loadDword(inst.bytes()) >> 26;
   // VOP3/VOP3P of GFX9: 110100; VOP3 of GFX10 and later 110101, VOP3P 110011.
   inst.isVop3 = (inst.cls == InstClass::valu || inst.cls == InstClass::mfma) && inst.size >= 8 &&
-                (isGfx9 ? top6 == 0x34 : (top6 == 0x35 || top6 == 0x33 || (!gfx9OrLater && top6 == 0x34)));
-  mendEffects(inst, gfx9OrLater);
+                (isGfx9 ? top6 == 0x34 : (top6 == 0x35 || top6 == 0x33 || (!rules.gfx9OrLater && top6 == 0x34)));
+  mendEffects(inst, rules);
 }
 
 Result<std::vector<std::uint8_t>> Codec::Impl::encode(const llvm::MCInst& mc) const {
@@ -636,13 +675,26 @@ Result<InstRef> Codec::Impl::assemble(const std::string& text, AssemblerDiagnost
 Codec::Codec(std::unique_ptr<Impl> i) : impl(std::move(i)) {}
 Codec::~Codec() = default;
 
-Result<std::unique_ptr<Codec>> Codec::create(const object::Target& target) {
+Result<std::unique_ptr<Codec>> Codec::create(const object::Target& target, std::optional<unsigned> waveSize) {
   // LLVM's disassembler ends the process on the generations before GCN3 (AMDGPUDisassembler.cpp).
   if (target.processor.starts_with("gfx6") || target.processor.starts_with("gfx7"))
     return refused("{}: LLVM cannot disassemble this generation; gfx8 and later are supported", target.processor);
   auto impl = std::make_unique<Impl>();
-  ASMEVO_CHECK(impl->init(target));
+  ASMEVO_CHECK(impl->init(target, waveSize));
   return std::unique_ptr<Codec>(new Codec(std::move(impl)));
+}
+
+Result<std::unique_ptr<Codec>> Codec::create(const object::CodeObject& object) {
+  const auto& kernels = object.kernels();
+  const auto isWave32 = [](const object::Kernel& kernel) { return kernel.descriptor.isWave32(); };
+  std::optional<unsigned> waveSize;
+  if (object.target().processor.starts_with("gfx1") && !kernels.empty())
+    waveSize = std::any_of(kernels.begin(), kernels.end(), isWave32) ? 32 : 64;
+  return create(object.target(), waveSize);
+}
+
+unsigned Codec::waveSize() const {
+  return impl->rules.waveSize;
 }
 
 InstRef Codec::decode(std::span<const std::uint8_t> bytes) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "isa/instruction.h"
+#include "object/code_object.h"
 #include "object/target.h"
 #include "support/result.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +25,12 @@ struct AssemblerDiagnostic {
 /// encoding. Not thread-safe: one per thread.
 class Codec {
  public:
-  static Result<std::unique_ptr<Codec>> create(const object::Target& target);
+  /// `waveSize` (32 or 64) decides how wide the masks in VCC, EXEC and SGPRs are that gfx10 and later instructions use;
+  /// nothing: LLVM's default, 64 up to gfx9 and 32 later.
+  static Result<std::unique_ptr<Codec>> create(const object::Target& target,
+                                               std::optional<unsigned> waveSize = std::nullopt);
+  /// For the object's kernels: of 64 lanes where all their descriptors say so.
+  static Result<std::unique_ptr<Codec>> create(const object::CodeObject& object);
   ~Codec();
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
@@ -50,6 +57,7 @@ class Codec {
   Result<std::vector<std::uint8_t>> reencode(InstRef instruction);
 
   const object::Target& target() const;
+  unsigned waveSize() const;
   /// Every base mnemonic LLVM can print for this target is not listed anywhere; this lists all opcodes' LLVM names
   /// ("V_ADD_F32_e32_vi") so that tables can be checked against them.
   std::vector<std::string> opcodeNames() const;

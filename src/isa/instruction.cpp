@@ -112,11 +112,12 @@ bool Instruction::isAtomic() const {
 
 bool Instruction::isLdsDma() const {
   return (cls == InstClass::vmem && mods.lds) ||
-         ((cls == InstClass::global || cls == InstClass::scratch) && base.find("_load_lds_") != std::string::npos);
+         ((cls == InstClass::global || cls == InstClass::scratch) &&
+          (base.find("_load_lds_") != std::string::npos || base.find("_load_async_to_lds_") != std::string::npos));
 }
 
 bool Instruction::entersGprIdxMode() const {
-  return base == "s_set_gpr_idx_on" || base == "s_set_gpr_idx_mode";
+  return base == "s_set_gpr_idx_on" || base == "s_set_gpr_idx_mode" || choosesVgprBank;
 }
 
 bool Instruction::leavesFunction() const {

@@ -44,12 +44,13 @@ struct Operand {
   std::uint16_t index = 0; ///< first register; sgpr: hardware encoding number (vcc = 106, exec = 126, m0 = 124 ...);
                            ///< scc, vccz, execz, shared_base ... as sgpr with their source encodings 253, 251, 252, 235
   bool isDef = false;      ///< written (also when read too: see Instruction::tied)
+  std::uint8_t half = 0;   ///< gfx11 true16 operands: 1 the low 16 bits (v5.l), 2 the high ones; 0 all
   bool neg = false, abs = false, sext = false;
   std::int64_t imm = 0; ///< kind imm: the value as printed (inline integer or 32-bit literal, not extended)
   double fp = 0;        ///< kind fpImm: an inline float constant (0.5, 1.0, 2.0, 4.0, negated, 0.15915494); the
                         ///< operand's type in the semantics table decides its bits
   std::uint16_t textBegin = 0, textEnd = 0; ///< where the register or constant itself stands in Instruction::text,
-                                            ///< without -, |..|, neg(), abs(), sext()
+                                            ///< without -, |..|, neg(), abs(), sext(), .l, .h
 };
 
 /// Data-parallel primitives control of a _dpp form (CDNA3 ISA "DPP").
@@ -125,15 +126,17 @@ class Instruction {
   std::string mnemonic;          ///< as printed: "v_add_f32_e32"
   std::string base;              ///< without _e32/_e64/_sdwa/_dpp: "v_add_f32"; the key of the semantics table
   std::string text;              ///< printed form, one space after the mnemonic; branch targets as the raw immediate
-  std::vector<Operand> operands; ///< defs first
+  std::vector<Operand> operands; ///< defs first; of a VOPD pair, each half in turn
   Modifiers mods;
   bool mayLoad = false, mayStore = false, isTerminator = false, isConditional = false;
   bool isVop3 = false;                      ///< 64-bit VALU encoding
   std::optional<std::int32_t> branchOffset; ///< class branch and s_call: simm16, in dwords from the next instruction
   std::uint32_t simm16 = 0;                 ///< SOPP/SOPK immediate; index modes of s_set_gpr_idx_on
 
-  /// Registers of a fixed accum_offset, from LLVM's operand and implicit lists. A VGPR write under EXEC does not erase
-  /// the old value in inactive lanes: such registers are in `writes` only, not in `kills`.
+  /// Registers of a fixed accum_offset, from LLVM's operand and implicit lists and what those leave out (classify.h):
+  /// every unit whose value may matter is in `reads`, every unit that may change in `writes`. A write of part of a unit
+  /// (16-bit halves, SDWA with UNUSED_PRESERVE, D16 loads, one lane) is a read too. A VGPR write under EXEC does not
+  /// erase the old value in inactive lanes: such registers are in `writes` only, not in `kills`.
   /// `accumOffset` is the physical number of a0: the kernel's accum_offset on unified targets, 256 where AGPRs are a
   /// file of their own (gfx908) and, without harm, where there are none.
   RegSet reads(unsigned accumOffset) const;
@@ -151,8 +154,8 @@ class Instruction {
   /// MUBUF or global load that writes LDS at M0 (an LDS-DMA): counted by vmcnt, no VGPR destination.
   bool isLdsDma() const;
   /// s_set_gpr_idx_on/mode: until s_set_gpr_idx_off every VALU instruction may use VGPRs at M0-relative numbers that
-  /// its operands do not name (CDNA3 ISA "VGPR Indexing"). reads()/writes() of those say nothing about the real
-  /// registers.
+  /// its operands do not name (CDNA3 ISA "VGPR Indexing"). Likewise what chooses a bank of VGPRs on gfx1250.
+  /// reads()/writes() of VGPRs say nothing about the real registers there.
   bool entersGprIdxMode() const;
   /// s_setpc, s_swappc, s_call, s_rfe, fork/join and s_trap: control continues where this analysis does not see.
   bool leavesFunction() const;
@@ -162,6 +165,7 @@ class Instruction {
 
   /// Register operands LLVM lists implicitly (EXEC, VCC, SCC, M0, MODE, FLAT_SCRATCH), as units.
   std::vector<RegUnit> implicitReads, implicitWrites;
+  bool choosesVgprBank = false; ///< gfx1250: s_set_vgpr_msb, s_setreg of MODE's bank bits
   bool tiedDest = false; ///< the destination's old value is an input in LLVM's operand list (fmac, d16_hi, DPP old...)
 };
 

@@ -153,6 +153,11 @@ Operand parseOperand(std::string_view text, std::string_view whole, std::uint32_
   text = stripInputModifiers(text, out);
   out.textBegin = static_cast<std::uint16_t>(text.data() - whole.data());
   out.textEnd = static_cast<std::uint16_t>(out.textBegin + text.size());
+  if (text.size() > 3 && (text.ends_with(".l") || text.ends_with(".h"))) {
+    out.half = text.back() == 'l' ? 1 : 2;
+    text.remove_suffix(2);
+    out.textEnd = static_cast<std::uint16_t>(out.textEnd - 2);
+  }
   std::string_view literal = text;
   if ((literal.starts_with("lit(") || literal.starts_with("lit64(")) && literal.ends_with(")"))
     literal = literal.substr(literal.find('(') + 1, literal.size() - literal.find('(') - 2);
@@ -321,6 +326,10 @@ std::string_view nextPiece(std::string_view& rest, std::string_view separators) 
   int depth = 0;
   std::size_t i = 0;
   for (; i < rest.size(); ++i) {
+    if (rest.substr(i).starts_with("/*")) { // LLVM's remark on an operand it would not take
+      i = std::min(rest.find("*/", i), rest.size() - 2) + 1;
+      continue;
+    }
     const char c = rest[i];
     if (c == '[' || c == '(')
       ++depth;
@@ -371,10 +380,17 @@ void parsePrintedForm(Instruction& inst, const PrintedFormHints& hints) {
   std::string_view rest = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
   if (inst.cls == InstClass::waitcnt)
     rest = {}; // counters are in simm16
+  std::size_t secondHalf = 0;
   while (!rest.empty()) {
     std::string_view words = nextPiece(rest, ",");
     while (!words.empty()) {
-      const std::string_view word = nextPiece(words, " ");
+      std::string_view word = nextPiece(words, " ");
+      word = word.substr(0, word.find("/*"));
+      if (word == "::") { // the second half of a VOPD pair; its mnemonic follows
+        nextPiece(words, " ");
+        secondHalf = inst.operands.size();
+        continue;
+      }
       if (!word.empty() && !parseModifier(word, inst))
         inst.operands.push_back(parseOperand(word, text, inst.simm16));
     }
@@ -382,7 +398,10 @@ void parsePrintedForm(Instruction& inst, const PrintedFormHints& hints) {
   // Mixed-precision FMA selects f32 unless op_sel_hi says f16; packed math selects the high half for the high result.
   if (!inst.mods.opSelHiPrinted && inst.base.find("_mix") != std::string::npos)
     inst.mods.opSelHi = 0;
-  markDefs(inst, hints);
+  if (secondHalf > 0 && secondHalf < inst.operands.size())
+    inst.operands[0].isDef = inst.operands[secondHalf].isDef = true;
+  else
+    markDefs(inst, hints);
 }
 
 } // namespace asmevo::isa

@@ -185,8 +185,7 @@ Result<BundleTable> readBundleTable(const ByteSource& source, std::uint64_t offs
   return table;
 }
 
-Result<CompressedHeader> readCompressedHeader(const ByteSource& source, std::uint64_t offset,
-                                              std::uint64_t available) {
+Result<CompressedHeader> readCompressedHeader(const ByteSource& source, std::uint64_t offset, std::uint64_t available) {
   ASMEVO_TRY(const Bytes start, readPart(source, offset, available, 0, 8, "a compressed header"));
   if (!std::equal(compressedMagic.begin(), compressedMagic.end(), start.begin()))
     return badInput("{}: no compressed offload bundle at 0x{:x}", source.name(), offset);

@@ -36,8 +36,8 @@ struct CompressedHeader {
   enum class Method : std::uint16_t { zlib = 0, zstd = 1 };
   unsigned version = 0; ///< 1 to 3
   Method method = Method::zlib;
-  std::uint64_t headerSize = 0;                ///< 20, 24, 32 bytes
-  std::optional<std::uint64_t> fileSize;       ///< header and payload; version 1 does not say
+  std::uint64_t headerSize = 0;          ///< 20, 24, 32 bytes
+  std::optional<std::uint64_t> fileSize; ///< header and payload; version 1 does not say
   std::uint64_t uncompressedSize = 0;
   std::uint64_t hash = 0; ///< low 8 bytes of the MD5 of the uncompressed bundle
 

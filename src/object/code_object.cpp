@@ -1,5 +1,7 @@
 #include "object/code_object.h"
 
+#include "object/container.h"
+
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
@@ -85,9 +87,9 @@ constexpr std::uint64_t entryFieldOffset = 16;
 Status Parser::readHeader() {
   const std::string_view start = textOf(std::span(data).first(std::min<std::size_t>(data.size(), 24)));
   if (start.starts_with("__CLANG_OFFLOAD_BUNDLE__"))
-    return bad("an offload bundle, not a code object: extract it first (llvm-objdump --offloading)");
+    return bad("an offload bundle, not a code object: take one out with `asmevo extract`");
   if (start.starts_with("CCOB"))
-    return bad("a compressed offload bundle, not a code object: extract it first (clang-offload-bundler --unbundle)");
+    return bad("a compressed offload bundle, not a code object: take one out with `asmevo extract`");
   if (!start.starts_with(elf::ElfMagic))
     return bad("not an ELF file");
   if (data.size() < sizeof header)
@@ -97,8 +99,8 @@ Status Parser::readHeader() {
     return bad("not a 64-bit little-endian ELF file");
   if (header.e_machine != elf::EM_AMDGPU) {
     if (data.size() > 64 && textOf(data).find("__CLANG_OFFLOAD_BUNDLE__") != std::string_view::npos)
-      return bad("a host program (ELF machine {}) with an offload bundle inside: extract it first "
-                 "(llvm-objdump --offloading)",
+      return bad("a host program (ELF machine {}) with an offload bundle inside: take a code object out with "
+                 "`asmevo extract`",
                  header.e_machine);
     return bad("ELF machine {} is not EM_AMDGPU ({})", header.e_machine, static_cast<unsigned>(elf::EM_AMDGPU));
   }
@@ -364,8 +366,10 @@ Result<CodeObject> CodeObject::parse(Bytes bytes, std::string name) {
 }
 
 Result<CodeObject> CodeObject::load(const std::string& path) {
-  ASMEVO_TRY(Bytes bytes, readFile(path));
-  return parse(std::move(bytes), path);
+  const ObjectPath wanted = parseObjectPath(path);
+  ASMEVO_TRY(const Container container, Container::open(wanted.file));
+  ASMEVO_TRY(ChosenObject chosen, chooseObject(container, wanted.selection));
+  return parse(std::move(chosen.bytes), std::move(chosen.name));
 }
 
 Result<const Kernel*> CodeObject::findKernel(const std::string& kernelName) const {

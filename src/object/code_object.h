@@ -84,7 +84,8 @@ class CodeObject {
   /// Errors (badInput) name `name`, the offset and what is wrong.
   static Result<CodeObject> parse(Bytes bytes, std::string name);
 
-  /// readFile + parse.
+  /// Reads and parses a code object, also one inside a container (bundle, host program, archive: see container.h) if
+  /// just one is there or `path` says which: "lib.so#3:gfx90a:xnack+" is that of bundle 3 for that target.
   static Result<CodeObject> load(const std::string& path);
 
   const std::string& name() const { return fileName; }

@@ -29,7 +29,8 @@ std::optional<std::uint32_t> relativeType(std::uint16_t machine) {
   }
 }
 
-template <class T> Result<std::vector<T>> readTable(const ByteSource& source, std::uint64_t offset, std::uint64_t count) {
+template <class T>
+Result<std::vector<T>> readTable(const ByteSource& source, std::uint64_t offset, std::uint64_t count) {
   std::vector<T> table;
   if (count > source.size() / sizeof(T) || !source.holds(offset, count * sizeof(T)))
     return badInput("{}: a table of {} entries of {} bytes at 0x{:x} lies outside the file of {}", source.name(), count,
@@ -140,8 +141,7 @@ template <class Keep> Result<std::vector<PointerRelocation>> HostFile::relocatio
     const std::uint64_t count = table.sh_size / sizeof(elf::Elf64_Rela);
     for (std::uint64_t first = 0; first < count; first += relaChunk) {
       const std::uint64_t offset = start + table.sh_offset + first * sizeof(elf::Elf64_Rela);
-      ASMEVO_TRY(const auto entries,
-                 readTable<elf::Elf64_Rela>(source, offset, std::min(relaChunk, count - first)));
+      ASMEVO_TRY(const auto entries, readTable<elf::Elf64_Rela>(source, offset, std::min(relaChunk, count - first)));
       for (std::size_t i = 0; i < entries.size(); ++i) {
         if (entries[i].getType() != *type)
           continue;
@@ -179,7 +179,8 @@ Result<bool> HostFile::hasPackedRelocation(std::uint64_t word) const {
         next = entry + 8;
         continue;
       }
-      if (word >= next && word - next < 63 * 8 && (word - next) % 8 == 0 && ((entry >> (1 + (word - next) / 8)) & 1) != 0)
+      if (word >= next && word - next < 63 * 8 && (word - next) % 8 == 0 &&
+          ((entry >> (1 + (word - next) / 8)) & 1) != 0)
         return true;
       next += 63 * 8;
     }

@@ -16,10 +16,10 @@ namespace asmevo::object {
 /// A `__CudaFatBinaryWrapper` of `.hipFatBinSegment`: what the program hands to __hipRegisterFatBinary. Its pointer is
 /// set when the file is linked (executables at fixed addresses) or by a dynamic relocation.
 struct FatBinaryWrapper {
-  std::uint64_t address = 0;       ///< of the wrapper
-  std::uint64_t fieldOffset = 0;   ///< file offset of its pointer
-  std::uint64_t stored = 0;        ///< the pointer as the file has it
-  std::uint64_t target = 0;        ///< the pointer as the program sees it, load address 0
+  std::uint64_t address = 0;     ///< of the wrapper
+  std::uint64_t fieldOffset = 0; ///< file offset of its pointer
+  std::uint64_t stored = 0;      ///< the pointer as the file has it
+  std::uint64_t target = 0;      ///< the pointer as the program sees it, load address 0
 };
 
 /// A dynamic relocation that fills a word with an address of this file.

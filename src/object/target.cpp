@@ -108,6 +108,79 @@ bool Target::hasUnifiedRegisterFile() const {
   return std::find(unified.begin(), unified.end(), processor) != unified.end();
 }
 
+namespace {
+
+struct GenericFamily {
+  std::string_view name;
+  std::array<std::string_view, 8> members;
+};
+
+// LLVM AMDGPUUsage, "AMDGPU Generic Processors".
+constexpr std::array families = {
+    GenericFamily{"gfx9-generic", {"gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"}},
+    GenericFamily{"gfx9-4-generic", {"gfx942", "gfx950"}},
+    GenericFamily{"gfx10-1-generic", {"gfx1010", "gfx1011", "gfx1012", "gfx1013"}},
+    GenericFamily{"gfx10-3-generic", {"gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"}},
+    GenericFamily{"gfx11-generic",
+                  {"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}},
+    GenericFamily{"gfx12-generic", {"gfx1200", "gfx1201"}},
+};
+
+unsigned featuresOf(std::string_view processor) {
+  return llvm::AMDGPU::getArchAttrAMDGCN(llvm::AMDGPU::parseArchAMDGCN(llvm::StringRef(processor)));
+}
+
+} // namespace
+
+Result<Target> parseTargetId(std::string_view id) {
+  std::size_t colon = id.find(':');
+  Target target;
+  target.processor = id.substr(0, colon);
+  if (std::none_of(machines.begin(), machines.end(), [&](const Machine& m) { return m.name == target.processor; }))
+    return usageError("target '{}': processor '{}' is unknown (gfx942, gfx90a:xnack+, gfx9-4-generic ...)", id,
+                      target.processor);
+  const unsigned supported = featuresOf(target.processor);
+  target.xnack = (supported & llvm::AMDGPU::FEATURE_XNACK) != 0 ? Feature::any : Feature::unsupported;
+  target.sramecc = (supported & llvm::AMDGPU::FEATURE_SRAMECC) != 0 ? Feature::any : Feature::unsupported;
+  while (colon != std::string_view::npos) {
+    const std::size_t next = id.find(':', colon + 1);
+    const std::string_view part = id.substr(colon + 1, next == std::string_view::npos ? next : next - colon - 1);
+    colon = next;
+    const Feature setting = part.ends_with('+') ? Feature::on : Feature::off;
+    const std::string_view name = part.empty() ? part : part.substr(0, part.size() - 1);
+    Feature* feature = name == "xnack" ? &target.xnack : name == "sramecc" ? &target.sramecc : nullptr;
+    if (feature == nullptr || (!part.ends_with('+') && !part.ends_with('-')))
+      return usageError("target '{}': '{}' is no feature (xnack+, xnack-, sramecc+, sramecc-)", id, part);
+    if (*feature == Feature::unsupported)
+      return usageError("target '{}': {} has no {}", id, target.processor, name);
+    if (*feature != Feature::any)
+      return usageError("target '{}': {} is named twice", id, name);
+    *feature = setting;
+  }
+  return target;
+}
+
+bool genericCovers(std::string_view generic, std::string_view processor) {
+  const auto* family =
+      std::find_if(families.begin(), families.end(), [&](const GenericFamily& f) { return f.name == generic; });
+  return family != families.end() && !processor.empty() &&
+         std::find(family->members.begin(), family->members.end(), processor) != family->members.end();
+}
+
+std::optional<std::string> whyNotOn(const Target& code, const Target& device) {
+  if (code.processor != device.processor && !genericCovers(code.processor, device.processor))
+    return fmt::format("it is for {}, the device is {}", code.processor, device.processor);
+  const auto clash = [](std::string_view name, Feature wanted, Feature present) -> std::optional<std::string> {
+    if ((wanted != Feature::on && wanted != Feature::off) || present == Feature::any || wanted == present)
+      return std::nullopt;
+    return fmt::format("it needs {}{}, the device has {}{}", name, wanted == Feature::on ? '+' : '-', name,
+                       present == Feature::on ? '+' : '-');
+  };
+  if (auto reason = clash("xnack", code.xnack, device.xnack))
+    return reason;
+  return clash("sramecc", code.sramecc, device.sramecc);
+}
+
 Result<Target> targetFromElf(std::uint32_t elfFlags, std::uint8_t abiVersion) {
   using namespace llvm::ELF;
   const unsigned mach = elfFlags & EF_AMDGPU_MACH;
@@ -120,8 +193,7 @@ Result<Target> targetFromElf(std::uint32_t elfFlags, std::uint8_t abiVersion) {
 
   Target target;
   target.processor = machine->name;
-  const auto kind = llvm::AMDGPU::parseArchAMDGCN(llvm::StringRef(target.processor));
-  const unsigned supported = llvm::AMDGPU::getArchAttrAMDGCN(kind);
+  const unsigned supported = featuresOf(target.processor);
   const bool hasXnack = (supported & llvm::AMDGPU::FEATURE_XNACK) != 0;
   const bool hasSramecc = (supported & llvm::AMDGPU::FEATURE_SRAMECC) != 0;
   switch (abiVersion) {

@@ -15,6 +15,7 @@ namespace elf = llvm::ELF;
 namespace {
 
 constexpr std::size_t entryOffsetBegin = 16, entryOffsetBytes = 8; ///< kernel_code_entry_byte_offset
+constexpr unsigned addressableSgprs = 102;
 constexpr std::size_t largestDirectiveList = 256;
 
 bool isDirectiveName(std::string_view name) {
@@ -24,37 +25,44 @@ bool isDirectiveName(std::string_view name) {
                              [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
 }
 
-/// How allocated SGPRs can be asked for: the assembler adds registers for VCC, FLAT_SCRATCH and XNACK_MASK and limits
-/// what is left (LLVM AMDGPUUsage, ".amdhsa_next_free_sgpr").
+/// How allocated SGPRs can be asked for: the assembler adds room for VCC, FLAT_SCRATCH and XNACK_MASK, depending on the
+/// target and its id, and limits what is left (LLVM AMDGPUUsage, ".amdhsa_next_free_sgpr"; getNumExtraSGPRs).
 struct SgprSpelling {
-  bool vcc, flatScratch, xnackMask;
+  bool reserve; ///< VCC and FLAT_SCRATCH: the assembler's default
   unsigned extra;
 };
-constexpr SgprSpelling sgprSpellings[] = {{false, false, false, 0}, {true, false, false, 2}, {true, true, true, 6}};
+constexpr SgprSpelling sgprSpellings[] = {{true, 6},  {true, 2},  {true, 4}, {true, 0},
+                                          {false, 6}, {false, 4}, {false, 0}};
 
 DescriptorDirectives directivesFor(const object::Target& target, const object::KernelDescriptor& descriptor,
                                    const SgprSpelling& spelling) {
   const bool isGfx9 = target.isGfx9(), isGfx8 = target.processor.starts_with("gfx8");
+  const bool hasArchitectedFlatScratch =
+      target.processor.starts_with("gfx94") || target.processor.starts_with("gfx95") ||
+      target.processor == "gfx9-4-generic" || (!isGfx9 && !isGfx8 && !target.processor.starts_with("gfx10"));
   DescriptorDirectives list;
   for (const auto& [name, value] : descriptor.fields(target)) {
     if (name == "allocated VGPRs") {
       list.emplace_back(".amdhsa_next_free_vgpr", value);
     } else if (name == "allocated SGPRs") {
-      const std::uint64_t sgprs = isGfx9 || isGfx8 ? value : 1; // one allocation for all from GFX10 on
-      list.emplace_back(".amdhsa_next_free_sgpr", sgprs > spelling.extra ? sgprs - spelling.extra : 0);
-      list.emplace_back(".amdhsa_reserve_vcc", spelling.vcc);
-      if (isGfx9 && !target.hasUnifiedRegisterFile() && target.processor != "gfx908")
-        list.emplace_back(".amdhsa_reserve_flat_scratch", spelling.flatScratch);
-      if ((isGfx9 || isGfx8) && target.xnack != object::Feature::unsupported)
-        list.emplace_back(".amdhsa_reserve_xnack_mask", spelling.xnackMask);
+      // GRANULATED_WAVEFRONT_SGPR_COUNT counts eights, though sixteens are allocated; nothing from GFX10 on.
+      const std::uint64_t sgprs = (((descriptor.rsrc1() >> 6) & 0xf) + 1) * 8;
+      list.emplace_back(".amdhsa_next_free_sgpr",
+                        std::min<std::uint64_t>(sgprs > spelling.extra ? sgprs - spelling.extra : 0, addressableSgprs));
+      if (!spelling.reserve) {
+        list.emplace_back(".amdhsa_reserve_vcc", 0);
+        if ((isGfx9 || isGfx8) && !hasArchitectedFlatScratch)
+          list.emplace_back(".amdhsa_reserve_flat_scratch", 0);
+      }
     } else if (name.starts_with(".amdhsa_user_sgpr_kernarg_preload") && !target.hasUnifiedRegisterFile()) {
       continue;
     } else if (name == ".amdhsa_tg_split" && value == 0) {
       continue;
-    } else if ((name == ".amdhsa_user_sgpr_flat_scratch_init" ||
-                name == ".amdhsa_user_sgpr_private_segment_buffer") &&
-               value == 0) {
-      continue; // not known to targets with architected flat scratch
+    } else if (!hasArchitectedFlatScratch && name == ".amdhsa_enable_private_segment") {
+      list.emplace_back(".amdhsa_system_sgpr_private_segment_wavefront_offset", value);
+    } else if (hasArchitectedFlatScratch && value == 0 &&
+               (name == ".amdhsa_user_sgpr_flat_scratch_init" || name == ".amdhsa_user_sgpr_private_segment_buffer")) {
+      continue;
     } else {
       list.emplace_back(name, value);
     }

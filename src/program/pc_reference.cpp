@@ -1,13 +1,13 @@
 #include "program/pc_reference.h"
 
 #include <cstring>
-#include <string_view>
 
 namespace asmevo::program {
 
 namespace {
 
 constexpr unsigned literalEncoding = 255;
+constexpr unsigned literal64Encoding = 254; ///< gfx1250
 
 std::uint32_t dword(const isa::Instruction& inst, std::size_t at) {
   std::uint32_t word = 0;
@@ -16,81 +16,68 @@ std::uint32_t dword(const isa::Instruction& inst, std::size_t at) {
 }
 
 /// Inline integer constants (CDNA3 ISA, scalar source operands): 128..192 are 0..64, 193..208 are -1..-16.
-std::optional<std::uint32_t> inlineInteger(unsigned encoding) {
+std::optional<std::uint64_t> inlineInteger(unsigned encoding) {
   if (encoding >= 128 && encoding <= 192)
     return encoding - 128;
   if (encoding >= 193 && encoding <= 208)
-    return ~(encoding - 193);
+    return ~std::uint64_t{encoding - 193};
   return std::nullopt;
 }
 
-enum class Step { none, low, high };
-struct StepKind {
-  std::string_view base;
-  Step step;
-  bool negated;
-};
-/// Spellings of a 64-bit addition to the program counter, before and since gfx12.
-constexpr StepKind stepKinds[] = {
-    {"s_add_u32", Step::low, false},   {"s_addc_u32", Step::high, false},     {"s_sub_u32", Step::low, true},
-    {"s_subb_u32", Step::high, true},  {"s_add_co_u32", Step::low, false},    {"s_add_co_ci_u32", Step::high, false},
-    {"s_sub_co_u32", Step::low, true}, {"s_sub_co_ci_u32", Step::high, true},
-};
-
-const StepKind* stepOf(const isa::Instruction& inst) {
-  for (const StepKind& kind : stepKinds)
-    if (inst.base == kind.base)
-      return &kind;
-  return nullptr;
-}
-
-unsigned destination(const isa::Instruction& sop2) {
-  return (dword(sop2, 0) >> 16) & 0x7f;
-}
-
-bool touches(const isa::Operand& operand, unsigned reg) {
-  return operand.kind == isa::OperandKind::sgpr && operand.index <= reg &&
-         reg < operand.index + unsigned{operand.dwords};
-}
-
-bool reads(const isa::Instruction& inst, unsigned reg) {
-  for (const isa::Operand& operand : inst.operands)
-    if (!operand.isDef && touches(operand, reg))
-      return true;
-  return false;
-}
-
-bool writes(const isa::Instruction& inst, unsigned reg) {
-  for (const isa::Operand& operand : inst.operands)
-    if (operand.isDef && touches(operand, reg))
-      return true;
-  return false;
-}
+constexpr std::uint32_t sop1Prefix = 0x17d; ///< bits 31:23; 0x17e is SOPC, 0x17f SOPP
+constexpr std::uint32_t sopkPrefix = 0xb;   ///< bits 31:28
 
 } // namespace
 
-std::optional<Sop2Constant> sop2Constant(const isa::Instruction& inst) {
-  const std::uint32_t word = dword(inst, 0);
-  if (word >> 30 != 2 || inst.size > 8)
-    return std::nullopt;
-  const unsigned sources[2] = {word & 0xff, (word >> 8) & 0xff};
-  for (const bool second : {true, false}) {
-    const unsigned source = sources[second ? 1 : 0];
-    const unsigned other = sources[second ? 0 : 1];
-    if (source == literalEncoding && inst.size == 8 && other != literalEncoding)
-      return Sop2Constant{dword(inst, 4), true, second, other};
-    if (const auto value = inlineInteger(source); value && inst.size == 4)
-      return Sop2Constant{*value, false, second, other};
-  }
-  return std::nullopt;
+bool isSop1(const isa::Instruction& inst) {
+  return dword(inst, 0) >> 23 == sop1Prefix;
 }
 
-std::vector<std::uint8_t> withSop2Literal(const isa::Instruction& inst, const Sop2Constant& old, std::uint32_t value) {
+bool isSop2(const isa::Instruction& inst) {
+  const std::uint32_t word = dword(inst, 0);
+  return word >> 30 == 2 && word >> 28 != sopkPrefix;
+}
+
+ScalarSource scalarSource(const isa::Instruction& inst, unsigned which) {
+  ScalarSource source{(dword(inst, 0) >> (which * 8)) & 0xff, std::nullopt};
+  if (source.encoding == literalEncoding && inst.size == 8)
+    source.constant = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(dword(inst, 4))});
+  else if (source.encoding == literal64Encoding && inst.size == 12)
+    source.constant = dword(inst, 4) | std::uint64_t{dword(inst, 8)} << 32;
+  else
+    source.constant = inlineInteger(source.encoding);
+  return source;
+}
+
+unsigned scalarDestination(const isa::Instruction& inst) {
+  return (dword(inst, 0) >> 16) & 0x7f;
+}
+
+std::optional<ScalarConstant> scalarConstant(const isa::Instruction& inst) {
+  const unsigned sources = isSop1(inst) ? 1 : isSop2(inst) ? 2 : 0;
+  std::optional<ScalarConstant> found;
+  for (unsigned i = 0; i < sources; ++i) {
+    const ScalarSource source = scalarSource(inst, i);
+    if (!source.constant)
+      continue;
+    const bool isLiteral = inst.size > 4 && source.encoding >= literal64Encoding;
+    if (found && found->isLiteral == isLiteral)
+      return std::nullopt;
+    if (!found || isLiteral)
+      found = ScalarConstant{*source.constant, isLiteral, i == 1, isLiteral ? inst.size - 4u : 0};
+  }
+  return found;
+}
+
+std::vector<std::uint8_t> withLiteral(const isa::Instruction& inst, const ScalarConstant& old, std::uint64_t value,
+                                      bool wide) {
+  const bool needs64 = wide && value >> 31 != 0;
   const unsigned shift = old.isSource1 ? 8 : 0;
-  const std::uint32_t word = (dword(inst, 0) & ~(0xffu << shift)) | (literalEncoding << shift);
-  std::vector<std::uint8_t> bytes(8);
+  const std::uint32_t encoding = needs64 || (wide && old.bytes == 8) ? literal64Encoding : literalEncoding;
+  const std::uint32_t word = (dword(inst, 0) & ~(0xffu << shift)) | (encoding << shift);
+  std::vector<std::uint8_t> bytes(encoding == literal64Encoding ? 12 : 8);
   std::memcpy(bytes.data(), &word, sizeof word);
-  std::memcpy(bytes.data() + 4, &value, sizeof value);
+  std::memcpy(bytes.data() + 4, &value, bytes.size() - 4);
   return bytes;
 }
 
@@ -98,66 +85,13 @@ bool isGetpc(const isa::Instruction& inst) {
   return inst.base == "s_getpc_b64" || inst.base == "s_get_pc_i64";
 }
 
-PcTrace followPc(const std::vector<isa::InstRef>& code, std::uint64_t anchor) {
-  PcTrace trace;
-  const unsigned lo = (dword(*code.front(), 0) >> 16) & 0x7f;
-  const unsigned hi = lo + 1;
-  bool rawLo = true, rawHi = true;
-
-  struct Half {
-    std::size_t at;
-    std::uint32_t value;
-    unsigned reg;
-    bool negated;
-  };
-  std::optional<Half> low;
-  struct Formed {
-    std::size_t use;
-    unsigned lo;
-  };
-  std::vector<Formed> formed;
-
-  for (std::size_t i = 1; i < code.size(); ++i) {
-    const isa::Instruction& inst = *code[i];
-    const StepKind* step = stepOf(inst);
-    const auto constant = step ? sop2Constant(inst) : std::nullopt;
-    // A subtraction is only pc - constant when the constant is the second source.
-    const bool fits = constant && (!step->negated || constant->isSource1);
-    if (fits && step->step == Step::low && rawLo && constant->other == lo) {
-      if (low)
-        trace.escapes = true;
-      low = Half{i, constant->value, destination(inst), step->negated};
-    } else if (fits && step->step == Step::high && rawHi && constant->other == hi && low &&
-               low->negated == step->negated) {
-      const std::uint64_t value = low->value | std::uint64_t{constant->value} << 32;
-      trace.uses.push_back({low->at, i, step->negated ? anchor - value : anchor + value, step->negated, {}});
-      if (destination(inst) == low->reg + 1)
-        formed.push_back({trace.uses.size() - 1, low->reg});
-      low.reset();
-    } else if (inst.base == "s_sext_i32_i16" && rawHi && reads(inst, hi) && writes(inst, hi)) {
-      continue; // gfx12: the high half comes without its sign
-    } else if ((rawLo && reads(inst, lo)) || (rawHi && reads(inst, hi))) {
-      trace.escapes = true;
-    }
-
-    if (inst.cls == isa::InstClass::jump)
-      for (const Formed& pair : formed)
-        if (reads(inst, pair.lo) && reads(inst, pair.lo + 1))
-          trace.uses[pair.use].jump = i;
-    std::erase_if(formed, [&](const Formed& pair) {
-      const bool justFormed = trace.uses[pair.use].high == i;
-      return !justFormed && (writes(inst, pair.lo) || writes(inst, pair.lo + 1));
-    });
-    rawLo = rawLo && !writes(inst, lo);
-    rawHi = rawHi && !writes(inst, hi);
-    if (!rawLo && !rawHi && !low && formed.empty())
-      break;
-  }
-  if (low)
-    trace.escapes = true;
-  if (rawLo || rawHi)
-    trace.liveAtEnd = lo;
-  return trace;
+std::optional<Sop2Constant> sop2Constant(const isa::Instruction& inst) {
+  if (!isSop2(inst) || inst.size > 8)
+    return std::nullopt;
+  const auto constant = scalarConstant(inst);
+  if (!constant)
+    return std::nullopt;
+  return Sop2Constant{static_cast<std::uint32_t>(constant->value), constant->isLiteral, constant->isSource1};
 }
 
 } // namespace asmevo::program

@@ -1,15 +1,16 @@
+#include "program/print_assembly.h"
+
 #include "program/analysis/loops.h"
-#include "program/labels.h"
-#include "program/pc_reference.h"
+#include "program/descriptor_text.h"
 #include "program/print_data.h"
-#include "program/program.h"
+#include "program/statements.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <map>
-#include <unordered_map>
 
 namespace asmevo::program {
 
@@ -17,28 +18,21 @@ namespace {
 
 namespace elf = llvm::ELF;
 
-/// .amdhsa_code_object_version of an EI_ABIVERSION (LLVM AMDGPUUsage, "AMDGPU ELF Header EI_ABIVERSION Values").
-unsigned codeObjectVersion(std::uint8_t abiVersion) {
-  switch (abiVersion) {
-  case elf::ELFABIVERSION_AMDGPU_HSA_V5:
-    return 5;
-  case elf::ELFABIVERSION_AMDGPU_HSA_V6:
-    return 6;
-  default:
-    return 4;
-  }
-}
-
 class Printer {
  public:
-  Printer(const object::CodeObject& object, const Program& program, isa::Codec& codec)
-      : object(object), program(program), codec(codec), labels(object) {}
+  Printer(const object::CodeObject& object, const Program& program, isa::Codec& codec, const PrintOptions& options)
+      : object(object), program(program), options(options), statements(object, program, codec) {}
 
   Result<std::string> run() {
     if (object.elfType() == elf::ET_REL)
       return refused("{}: relocatable: link it first", object.name());
-    requireReferences();
     findLoops();
+    usage();
+    if (options.part) {
+      out += partMarker(program, *options.part);
+      ASMEVO_CHECK(codeSection(program.blocks[options.part->first].section));
+      return std::move(out);
+    }
     header();
     for (std::size_t i = 0; i < object.sections().size(); ++i) {
       const object::Section& section = object.sections()[i];
@@ -47,7 +41,7 @@ class Printer {
       if (section.isCode() && section.type != elf::SHT_NOBITS) {
         ASMEVO_CHECK(codeSection(i));
       } else {
-        ASMEVO_TRY(const std::string data, printDataSection(object, section, labels));
+        ASMEVO_TRY(const std::string data, printDataSection(object, section, statements.labels()));
         out += data;
       }
     }
@@ -58,13 +52,9 @@ class Printer {
  private:
   const object::CodeObject& object;
   const Program& program;
-  isa::Codec& codec;
-  Labels labels;
+  const PrintOptions& options;
+  Statements statements;
   std::string out;
-  std::unordered_map<isa::InstRef, bool> reproducible;
-  std::map<std::uint32_t, std::size_t> anchors; ///< getpc id to section
-  std::vector<bool> referenced;                 ///< blocks without an old address that are branched to
-  std::size_t literals = 0;
   std::vector<unsigned> loopDepth; ///< by block
 
   void findLoops() {
@@ -79,52 +69,32 @@ class Printer {
     }
   }
 
+  void usage() {
+    if (!options.patchable && !options.part)
+      out += "// Reassemble with (-mcpu= takes the whole target id):\n"
+             "//   clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu=" +
+             object.target().id() + " K.s -o K.co\n";
+    out += "// Put back into the original file, edits included:\n"
+           "//   asmevo asm K.s --original K0.co -o K1.co\n";
+  }
+
   void header() {
-    const std::string target = object.target().id();
-    out +=
-        "// Reassemble with:\n//   clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu=" + target + " K.s -o K.co\n";
     out += fmt::format("\t.amdgcn_target \"{}\"\n", object.target().isaName());
     out += fmt::format("\t.amdhsa_code_object_version {}\n", codeObjectVersion(object.abiVersion()));
-    for (const object::Symbol* symbol : labels.absolutes())
+    for (const object::Symbol* symbol : statements.labels().absolutes())
       out += fmt::format("\t.set {}, {}\n", assemblerName(symbol->name), symbol->value);
     for (const object::Symbol& symbol : object.symbols())
       if (symbol.sectionIndex == elf::SHN_UNDEF && symbol.dynamic && !assemblerName(symbol.name).empty())
         out += symbolDirectives(symbol);
   }
 
-  const object::Section* printedSection(std::uint64_t address) const {
-    for (const object::Section& section : object.sections())
-      if ((section.flags & elf::SHF_ALLOC) != 0 && !isMadeByLinker(section) && section.contains(address))
-        return &section;
-    return nullptr;
-  }
-
-  void requireReferences() {
-    requireDataReferences(object, labels);
-    referenced.assign(program.blocks.size(), false);
-    for (const Block& block : program.blocks)
-      for (const Instr& instr : block.instrs) {
-        if (instr.target && instr.inst->branchOffset && *instr.target < program.blocks.size()) {
-          const std::uint64_t address = program.blocks[*instr.target].address;
-          if (address == noAddress)
-            referenced[*instr.target] = true;
-          else
-            labels.require(address);
-        }
-        if (instr.pcRef && printedSection(instr.pcRef->target))
-          labels.require(instr.pcRef->target);
-        if (instr.getpcId != 0)
-          anchors[instr.getpcId] = block.section;
-      }
-  }
-
-  std::string blockLabel(BlockId id) const {
-    const std::uint64_t address = program.blocks[id].address;
-    return address == noAddress ? fmt::format("L_block_{}", id) : labels.local(address);
+  bool isPrinted(BlockId id) const {
+    return !options.part || (id >= options.part->first && id <= options.part->last);
   }
 
   Status codeSection(std::size_t index) {
     const object::Section& section = object.sections()[index];
+    const Labels& labels = statements.labels();
     out += sectionDirective(section);
     const std::uint64_t end = section.address + section.size;
     const std::set<std::uint64_t> places = labels.placesIn(section.address, end);
@@ -135,22 +105,26 @@ class Printer {
     };
     for (BlockId id = 0; id < program.blocks.size(); ++id) {
       const Block& block = program.blocks[id];
-      if (block.section != index)
+      if (block.section != index || !isPrinted(id))
         continue;
+      if (options.part && id == options.part->first && block.address != noAddress)
+        place = places.lower_bound(block.address);
       blockComment(id, block);
       if (block.alignment > 1 && std::has_single_bit(block.alignment) &&
           (block.address - section.address) % block.alignment == 0 && section.alignment % block.alignment == 0)
         out += fmt::format("\t.p2align {}\n", std::countr_zero(block.alignment));
       if (block.address != noAddress)
         placesUpTo(block.address);
-      else if (referenced[id])
-        out += blockLabel(id) + ":\n";
+      else if (statements.isReferenced(id))
+        out += statements.blockLabel(id) + ":\n";
       for (const Instr& instr : block.instrs) {
         if (instr.address != noAddress)
           placesUpTo(instr.address);
         ASMEVO_CHECK(instruction(block, instr));
       }
     }
+    if (options.part)
+      return {};
     placesUpTo(noAddress - 1);
     // A label at the very end, unless it is the start of what follows.
     const bool followed = std::ranges::any_of(
@@ -182,7 +156,7 @@ class Printer {
     out += '\n';
   }
 
-  void line(const std::string& text, const Instr& instr, const std::string& note = {}) {
+  void line(const std::string& text, const Instr& instr, const std::string& note) {
     const auto bytes = instr.inst->bytes();
     std::string words;
     for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4)
@@ -191,105 +165,96 @@ class Printer {
     out += fmt::format("\t{:<64} // {}:{}{}{}\n", text, where, words, note.empty() ? "" : "  ", note);
   }
 
-  static std::string asWords(const isa::Instruction& inst) {
-    const auto bytes = inst.bytes();
-    std::string text = bytes.size() % 4 == 0 ? ".long" : ".byte";
-    const std::size_t unit = bytes.size() % 4 == 0 ? 4 : 1;
-    for (std::size_t i = 0; i < bytes.size(); i += unit) {
-      std::uint32_t value = 0;
-      for (std::size_t k = unit; k-- > 0;)
-        value = value << 8 | bytes[i + k];
-      text += fmt::format("{} 0x{:0{}x}", i ? "," : "", value, unit * 2);
-    }
-    return text;
-  }
-
-  /// Whether the assembler makes the same bytes of the printed text.
-  bool assemblesToItself(isa::InstRef inst) {
-    const auto [it, fresh] = reproducible.try_emplace(inst, false);
-    if (fresh) {
-      const auto again = codec.assemble(inst->text);
-      it->second = again && std::ranges::equal((*again)->bytes(), inst->bytes());
-    }
-    return it->second;
-  }
-
   Status instruction(const Block& block, const Instr& instr) {
-    const isa::InstRef inst = codec.complete(instr.inst);
-    if (block.opaque || inst->cls == isa::InstClass::unknown) {
-      line(asWords(*inst), instr);
-      return {};
-    }
-    if (instr.target && inst->branchOffset) {
-      if (*instr.target >= program.blocks.size())
-        return usageError("the branch at 0x{:x} has no target block", instr.address);
-      const std::size_t lastOperand = inst->text.rfind(' ');
-      line(inst->text.substr(0, lastOperand + 1) + blockLabel(*instr.target), instr,
-           fmt::format("to block {}", *instr.target));
-      return {};
-    }
-    if (instr.pcRef) {
-      if (const auto text = referenceText(block, instr)) {
-        line(*text, instr, "pc-relative");
-        if (literals > 0 && text->find("@") != std::string::npos)
-          out += fmt::format(".Lliteral{}:\n", literals);
-        return {};
-      }
-    }
-    if (assemblesToItself(inst))
-      line(inst->text, instr);
-    else
-      line(asWords(*inst), instr, inst->text);
-    if (instr.getpcId != 0)
-      out += fmt::format(".Lpc{}:\n", instr.getpcId);
+    ASMEVO_TRY(const std::string statement,
+               options.patchable ? statements.text(block, instr) : statements.exact(block, instr));
+    std::string note;
+    if (instr.target && instr.inst->branchOffset)
+      note = fmt::format("to block {}", *instr.target);
+    else if (statement.starts_with('.') && !block.opaque && instr.inst->cls != isa::InstClass::unknown)
+      note = instr.inst->text;
+    else if (instr.pcRef && statement != instr.inst->text)
+      note = "pc-relative";
+    line(statement, instr, note);
+    if (const std::string label = statements.labelBehind(block, instr); !label.empty())
+      out += label + ":\n";
     return {};
-  }
-
-  /// One half of a pc-relative address with its constant as an expression of labels; nothing where that would change
-  /// its encoding (inline constants) or the place has no name.
-  std::optional<std::string> referenceText(const Block& block, const Instr& instr) {
-    const PcReference& reference = *instr.pcRef;
-    const auto constant = sop2Constant(*instr.inst);
-    const auto anchor = anchors.find(reference.getpcId);
-    if (!constant || !constant->isLiteral || anchor == anchors.end())
-      return std::nullopt;
-    const std::string pc = fmt::format(".Lpc{}", reference.getpcId);
-    const object::Section* section = printedSection(reference.target);
-    std::string expression;
-    if (section == &object.sections()[block.section] && anchor->second == block.section) {
-      const std::string target = labels.local(reference.target);
-      const std::string distance = reference.negated ? pc + "-" + target : target + "-" + pc;
-      expression = fmt::format("({}){}", distance, reference.high ? ">>32" : "&4294967295");
-    } else if (!reference.negated) {
-      // The linker counts from the literal, the last four bytes of this instruction.
-      const std::string got = gotSymbol(object, reference.target);
-      if (!section && got.empty())
-        return std::nullopt;
-      const std::string base = section ? labels.local(reference.target) + "@rel32" : got + "@gotpcrel32";
-      expression = fmt::format("{}@{}+(.Lliteral{}-4-{})", base, reference.high ? "hi" : "lo", ++literals, pc);
-    } else {
-      return std::nullopt;
-    }
-    return withConstant(*instr.inst, constant->isSource1, expression);
-  }
-
-  /// The printed two-operand instruction with its constant source replaced.
-  static std::optional<std::string> withConstant(const isa::Instruction& inst, bool isSource1,
-                                                 const std::string& expression) {
-    const std::size_t first = inst.text.find(", ");
-    const std::size_t second = first == std::string::npos ? first : inst.text.find(", ", first + 2);
-    if (second == std::string::npos)
-      return std::nullopt;
-    if (isSource1)
-      return inst.text.substr(0, second + 2) + expression;
-    return inst.text.substr(0, first + 2) + expression + inst.text.substr(second);
   }
 };
 
+Result<BlockRange> checkedRange(const Program& program, BlockRange range) {
+  for (BlockId id = range.first; id <= range.last; ++id)
+    if (program.blocks[id].section != program.blocks[range.first].section)
+      return usageError("blocks {} to {} lie in more than one section", range.first, range.last);
+  return range;
+}
+
+constexpr std::string_view markerBegin = " part: blocks ";
+
 } // namespace
 
+Result<BlockRange> blocksByNumber(const Program& program, std::uint64_t first, std::uint64_t last) {
+  if (first > last || last >= program.blocks.size())
+    return usageError("there are no blocks {} to {}: the program has {} blocks, from 0 on", first, last,
+                      program.blocks.size());
+  return checkedRange(program, {static_cast<BlockId>(first), static_cast<BlockId>(last)});
+}
+
+Result<BlockRange> blocksOfKernel(const object::CodeObject& object, const Program& program, const std::string& kernel) {
+  ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernel));
+  const Function* function = program.functionOf(static_cast<std::size_t>(found - object.kernels().data()));
+  if (!function || function->blocks.empty())
+    return usageError("the kernel '{}' has no code", found->name);
+  return checkedRange(program, {function->blocks.front(), function->blocks.back()});
+}
+
+Result<BlockRange> blocksOfAddresses(const Program& program, std::uint64_t begin, std::uint64_t end) {
+  std::optional<BlockRange> range;
+  for (BlockId id = 0; id < program.blocks.size(); ++id) {
+    const Block& block = program.blocks[id];
+    if (block.address == noAddress || block.address >= end || block.address + std::max(block.size, 1U) <= begin)
+      continue;
+    if (!range)
+      range = BlockRange{id, id};
+    range->last = id;
+  }
+  if (!range)
+    return usageError("no code lies at 0x{:x} to 0x{:x}", begin, end);
+  return checkedRange(program, *range);
+}
+
+std::string partMarker(const Program& program, BlockRange part) {
+  return fmt::format("//{}{} to {} of {}\n", markerBegin, part.first, part.last, program.blocks.size());
+}
+
+std::optional<PartMarker> readPartMarker(std::string_view comment) {
+  if (!comment.starts_with(markerBegin))
+    return std::nullopt;
+  comment.remove_prefix(markerBegin.size());
+  const auto number = [&](auto& value, std::string_view behind) {
+    const auto parsed = std::from_chars(comment.data(), comment.data() + comment.size(), value);
+    if (parsed.ec != std::errc())
+      return false;
+    comment.remove_prefix(static_cast<std::size_t>(parsed.ptr - comment.data()));
+    const bool fits = comment.starts_with(behind);
+    comment.remove_prefix(fits ? behind.size() : 0);
+    return fits;
+  };
+  PartMarker marker;
+  if (!number(marker.part.first, " to ") || !number(marker.part.last, " of ") || !number(marker.blocks, ""))
+    return std::nullopt;
+  return marker;
+}
+
+Result<std::string> printAssembly(const object::CodeObject& object, const Program& program, isa::Codec& codec,
+                                  const PrintOptions& options) {
+  if (options.part)
+    ASMEVO_CHECK(blocksByNumber(program, options.part->first, options.part->last));
+  return Printer(object, program, codec, options).run();
+}
+
 Result<std::string> printAssembly(const object::CodeObject& object, const Program& program, isa::Codec& codec) {
-  return Printer(object, program, codec).run();
+  return printAssembly(object, program, codec, {});
 }
 
 } // namespace asmevo::program

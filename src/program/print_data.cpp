@@ -1,5 +1,7 @@
 #include "program/print_data.h"
 
+#include "program/descriptor_text.h"
+
 #include <llvm/BinaryFormat/AMDGPUMetadataVerifier.h>
 #include <llvm/BinaryFormat/ELF.h>
 #include <llvm/BinaryFormat/MsgPackDocument.h>
@@ -73,6 +75,49 @@ std::string printDescriptor(const object::CodeObject& object, const object::Kern
       fmt::format("\t.short 0x{:04x}                      // kernel_code_properties\n", load<std::uint16_t>(bytes, 56));
   text += fmt::format("\t.short 0x{:04x}                      // kernarg_preload\n", load<std::uint16_t>(bytes, 58));
   return text + byteLines(bytes.subspan(60, 4));
+}
+
+/// The same as an .amdhsa_kernel block, where the assembler makes the same bytes and symbols of one; else empty.
+/// The block defines the descriptor's symbol, with the binding and visibility that the kernel's own symbol has by then.
+std::string printDescriptorBlock(const object::CodeObject& object, const object::Section& section,
+                                 const object::Kernel& kernel, const Labels& labels) {
+  constexpr std::uint64_t descriptorAlignment = 64;
+  if (section.name != ".rodata" || (section.flags & (elf::SHF_WRITE | elf::SHF_EXECINSTR)) != 0 ||
+      section.alignment % descriptorAlignment != 0 || kernel.descriptorAddress % descriptorAlignment != 0)
+    return {};
+  const auto symbolAt = [&](std::uint64_t address, const std::string& name) -> const object::Symbol* {
+    for (const object::Symbol* symbol : labels.symbolsAt(address))
+      if (symbol->name == name)
+        return symbol;
+    return nullptr;
+  };
+  const object::Symbol* self = symbolAt(kernel.descriptorAddress, kernel.name + ".kd");
+  const object::Symbol* code = symbolAt(kernel.entryAddress, kernel.name);
+  if (!self || !code || self->type != elf::STT_OBJECT || self->size != descriptorBytes ||
+      self->binding != code->binding)
+    return {};
+  const unsigned selfSees = self->other & 3, codeSees = code->other & 3;
+  if (selfSees != codeSees && !(selfSees == elf::STV_DEFAULT && codeSees == elf::STV_PROTECTED))
+    return {};
+  if (codeSees == elf::STV_DEFAULT)
+    return {}; // the assembler would make it protected
+  const auto directives = descriptorDirectives(object.target(), object.abiVersion(), kernel.descriptor);
+  if (!directives)
+    return {};
+  std::string text;
+  for (const object::Symbol* symbol : labels.symbolsAt(kernel.descriptorAddress))
+    if (symbol != self)
+      text += symbolDirectives(*symbol) + assemblerName(symbol->name) + ":\n";
+  if (labels.needsLabel(kernel.descriptorAddress))
+    text += labels.local(kernel.descriptorAddress) + ":\n";
+  object::Symbol declared = *code;
+  declared.type = elf::STT_NOTYPE;
+  declared.other = self->other;
+  text += symbolDirectives(declared);
+  text += fmt::format("\t.amdhsa_kernel {}\n", assemblerName(kernel.name));
+  for (const auto& [name, value] : *directives)
+    text += fmt::format("\t\t{} {}\n", name, value);
+  return text + "\t.end_amdhsa_kernel\n";
 }
 
 /// Text that the assembler's lexer would cut or choke on inside a metadata block: it ends statements at comments.
@@ -211,10 +256,15 @@ Result<std::string> printDataSection(const object::CodeObject& object, const obj
   const auto contents = object.contents(section);
   for (auto place = places.begin(); place != places.end() && *place < end;) {
     const std::uint64_t address = *place;
-    text += labelLines(labels, address, false);
+    const auto descriptor = descriptors.find(address);
+    const std::string block = descriptor == descriptors.end()
+                                  ? std::string()
+                                  : printDescriptorBlock(object, section, *descriptor->second, labels);
+    text += block.empty() ? labelLines(labels, address, false) : block;
     std::uint64_t covered = 0;
-    if (const auto descriptor = descriptors.find(address); descriptor != descriptors.end()) {
-      text += printDescriptor(object, *descriptor->second, labels);
+    if (descriptor != descriptors.end()) {
+      if (block.empty())
+        text += printDescriptor(object, *descriptor->second, labels);
       covered = descriptorBytes;
     } else if (const auto found = relocations.find(address); found != relocations.end()) {
       const object::Relocation& relocation = *found->second;

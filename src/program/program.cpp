@@ -58,6 +58,9 @@ void Program::insertBlock(BlockId position, std::size_t section) {
     for (Instr& instr : block.instrs)
       if (instr.target && *instr.target >= position)
         ++*instr.target;
+  for (CodeTable& table : codeTables)
+    for (BlockId& id : table.targets)
+      id += id >= position ? 1 : 0;
   for (Function& function : functions) {
     if (function.entryBlock >= position)
       ++function.entryBlock;
@@ -107,7 +110,7 @@ std::vector<BlockId> reachableFrom(const std::vector<Block>& blocks, std::vector
   return found;
 }
 
-void linkSuccessors(std::vector<Block>& blocks) {
+void linkSuccessors(std::vector<Block>& blocks, const std::vector<CodeTable>& tables) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     Block& block = blocks[i];
     block.successors.clear();
@@ -122,6 +125,8 @@ void linkSuccessors(std::vector<Block>& blocks) {
         const Flow flow = flowOf(instr.inst);
         if (instr.target && flow != Flow::call)
           add(*instr.target);
+        if (instr.codeTable != 0 && instr.codeTable <= tables.size() && flow != Flow::call)
+          std::ranges::for_each(tables[instr.codeTable - 1].targets, add);
         if (neverFallsThrough(flow)) {
           fallsThrough = false;
           break;
@@ -136,7 +141,7 @@ void linkSuccessors(std::vector<Block>& blocks) {
 } // namespace
 
 void Program::relink() {
-  linkSuccessors(blocks);
+  linkSuccessors(blocks, codeTables);
   std::vector<BlockId> entries;
   for (std::size_t i = 0; i < blocks.size(); ++i)
     if (blocks[i].entersByRegister)

@@ -18,13 +18,18 @@ namespace asmevo::program {
 using BlockId = std::uint32_t;
 inline constexpr std::uint64_t noAddress = ~std::uint64_t{0};
 
-/// A pc-relative reference whose value lives in an instruction's literal: value = target - (anchor address after
-/// s_getpc). `high` marks the s_addc half; `negated` the s_sub/s_subb spelling, whose value is anchor - target.
+/// A pc-relative reference whose value lives in an instruction's constant: value = target - anchor - bias, where the
+/// anchor is the address after the s_getpc_b64 (s_add_pc_i64 is its own anchor). Two halves of 32 bits, or `wide`.
 struct PcReference {
   std::uint64_t target = 0;  ///< old virtual address referred to
   std::uint32_t getpcId = 0; ///< which s_getpc_b64 anchors it (Instr::getpcId of that instruction)
-  bool high = false;
-  bool negated = false;
+  bool high : 1 = false;     ///< the s_addc half
+  bool negated : 1 = false;  ///< the s_sub/s_subb spelling: value = anchor - target
+  bool wide : 1 = false;     ///< all 64 bits: s_add_nc_u64, s_add_pc_i64
+  /// The other half is a fixed zero, so the distance must keep its sign (s_add_i32 of a label into a register that is
+  /// added to the program counter, or subtracted after s_abs_i32).
+  bool keepsSign : 1 = false;
+  std::int16_t bias = 0; ///< what the code adds to the constant before it uses it
 };
 
 /// An instruction at a place in the program.
@@ -34,7 +39,22 @@ struct Instr {
   /// Branch target block; on s_setpc the block it is known to reach, on s_swappc and s_call the callee's entry.
   std::optional<BlockId> target;
   std::optional<PcReference> pcRef;
-  std::uint32_t getpcId = 0; ///< nonzero and unique on s_getpc_b64
+  std::uint32_t getpcId = 0; ///< nonzero and unique on s_getpc_b64 and s_add_pc_i64
+  /// On an s_setpc or s_swappc that takes its target from a table: its number in Program::codeTables, from 1.
+  std::uint32_t codeTable = 0;
+};
+
+/// A table of code addresses, in a data section or between code: a jump table or a table of functions.
+struct CodeTable {
+  std::uint64_t address = 0; ///< old virtual address of the first entry
+  unsigned entryBytes = 8;   ///< 8, or 4 where relative
+  /// Entries are distances from `base`, or from the anchor of an s_getpc_b64 if `getpcId` is not 0, which rebuild
+  /// writes anew. Otherwise they are addresses that dynamic relocations keep right.
+  bool isRelative = false;
+  bool isSigned = true; ///< relative entries of 4 bytes are sign-extended
+  std::uint64_t base = 0;
+  std::uint32_t getpcId = 0;
+  std::vector<BlockId> targets; ///< entry by entry
 };
 
 /// A basic block. Fall-through goes to the next block in layout order.
@@ -44,7 +64,7 @@ struct Block {
   std::size_t section = 0;           ///< section it belongs to (index into CodeObject::sections())
   bool opaque = false;               ///< data or undecodable words: kept byte for byte, `instrs` carry its bytes
   std::vector<Instr> instrs;
-  std::vector<BlockId> successors, predecessors; ///< by branch and fall-through; calls fall through
+  std::vector<BlockId> successors, predecessors; ///< by branch, jump table and fall-through; calls fall through
   bool entersByRegister = false; ///< possible target of s_setpc/s_swappc, a relocation or a kernel entry
   bool reachable = false;        ///< from some entry
   std::uint32_t alignment = 0;   ///< of a function entry, which rebuild keeps by padding with s_nop; else 0
@@ -100,15 +120,18 @@ class Program {
 
   std::vector<Block> blocks; ///< in layout order; ids are positions
   std::vector<Function> functions;
+  std::vector<CodeTable> codeTables;
   std::map<std::size_t, ResourceEdit> resources;
   /// New contents of sections without code, by section index, as long as the old ones. Descriptors and relocated
   /// addresses in them stay with rebuild.
   std::map<std::size_t, Bytes> data;
   /// Trailing bytes of each code section after the last whole instruction are opaque blocks as well.
 
-  /// Why code must stay where it is (a branch into the middle of an instruction, an undecodable dword that is reached,
-  /// a program counter used in a way that is not followed, ...); empty if it may move. Edits that move nothing are
-  /// possible all the same.
+  /// Why code must stay where it is (a branch into the middle of an instruction, an undecodable dword that is reached
+  /// and may be a scalar instruction, a program counter used in a way that is not followed, ...); empty if it may move.
+  /// It holds for all code of the file: what such code refers to, and who refers to it, can be anywhere. Undecodable
+  /// vector and memory instructions do not pin: they are opaque blocks that control falls through, and move as they
+  /// are. Edits that move nothing are possible all the same.
   std::string pinned;
 
   const Function* functionOf(std::size_t kernelIndex) const;

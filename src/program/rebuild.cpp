@@ -34,6 +34,7 @@ class Rebuild {
         return policy == Policy::inPlace ? old : layout.moved(old);
       };
       bool widened = false;
+      ASMEVO_CHECK(relocateTables(layout, rewrite));
       if (staysInPlace(layout)) {
         ASMEVO_CHECK(emit(layout, object::AddressPlan(), rewrite, widened));
         return spliced(rewrite);
@@ -208,19 +209,30 @@ class Rebuild {
     if (!anchor)
       return refused("the pc-relative reference at 0x{:x} needs exactly one s_getpc_b64 that it counts from",
                      instr.address);
-    const auto constant = sop2Constant(*instr.inst);
+    const auto constant = scalarConstant(*instr.inst);
     if (!constant)
       return refused("the pc-relative reference at 0x{:x} is no longer an addition of a constant: {}", instr.address,
                      instr.inst->text);
     const std::uint64_t from = *anchor + shift;
     const std::uint64_t to = plan.map(reference.target);
-    const std::uint64_t distance = reference.negated ? from - to : to - from;
-    const auto value = static_cast<std::uint32_t>(reference.high ? distance >> 32 : distance);
+    const auto bias = static_cast<std::uint64_t>(std::int64_t{reference.bias});
+    const std::uint64_t distance = (reference.negated ? from - to : to - from) - bias;
+    std::uint64_t value = distance;
+    if (!reference.wide) {
+      const auto half = static_cast<std::uint32_t>(reference.high ? distance >> 32 : distance);
+      value = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(half)});
+    }
+    if (reference.keepsSign) {
+      const auto before = static_cast<std::int64_t>(constant->value + bias), now = static_cast<std::int64_t>(to - from);
+      if ((before < 0) != (now < 0) || now > INT32_MAX || now < INT32_MIN)
+        return refused("the distance at 0x{:x} may not become {}: the code around it takes its sign for granted",
+                       instr.address, now);
+    }
     if (value == constant->value) {
       const auto bytes = instr.inst->bytes();
       return std::vector<std::uint8_t>(bytes.begin(), bytes.end());
     }
-    return withSop2Literal(*instr.inst, *constant, value);
+    return withLiteral(*instr.inst, *constant, value, reference.wide);
   }
 };
 

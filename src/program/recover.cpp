@@ -1,14 +1,16 @@
 /// Recovery: from the bytes of the code sections to basic blocks. Code is found by descending from the entries; what
 /// no entry reaches is decoded linearly in between and kept as code if all of it decodes, as opaque data otherwise.
+#include "program/address_flow.h"
 #include "program/pc_reference.h"
 #include "program/program.h"
+#include "program/unknown_encoding.h"
 
 #include "isa/codec.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
-#include <deque>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -21,9 +23,10 @@ namespace elf = llvm::ELF;
 constexpr std::uint64_t preloadPrologueBytes = 256; ///< LLVM AMDGPUUsage, "Preloaded Kernel Arguments"
 
 // Limits that real code stays far below, so that hostile code costs no more than linear time.
-constexpr std::size_t traceLimit = 512;       ///< instructions a program counter is followed for
-constexpr std::size_t codeProbe = 4096;       ///< instructions that settle whether something is code
-constexpr std::size_t maxLiveCounters = 1000; ///< program counters followed across blocks
+constexpr std::size_t codeProbe = 4096;      ///< instructions that settle whether something is code
+constexpr std::size_t maxRounds = 64;        ///< of decoding what the last round's addresses led to
+constexpr std::size_t maxPassed = 1000;       ///< program counters passed to functions
+constexpr std::size_t maxTableEntries = 4096; ///< of a table of code addresses
 
 /// What is known of a dword of a code section.
 enum class Mark : std::uint8_t { unknown, start, interior, opaque };
@@ -34,6 +37,7 @@ struct Root {
   bool isFunction = false;       ///< starts a function of its own
   bool entersByRegister = false; ///< its address is taken
   std::uint32_t alignment = 0;
+  bool fromSlot = false; ///< relocated data points to it; a function, if that is no jump table
 };
 
 /// A code section while it is decoded; positions are dword indices.
@@ -47,7 +51,6 @@ struct Scan {
   std::vector<std::uint8_t> reached;
   std::map<std::size_t, Root> roots;
   std::set<std::size_t> dataStarts; ///< referred to, but not as code
-  std::vector<std::size_t> getpcs;
 
   std::size_t count() const { return marks.size(); }
   std::uint64_t at(std::size_t position) const { return address + position * 4; }
@@ -67,13 +70,14 @@ class Recovery {
     ASMEVO_CHECK(openSections());
     findRoots();
     descendAll();
+    // In a relocatable file section addresses are all zero: only the linker knows what program counters refer to.
+    const bool isLinked = object.elfType() != elf::ET_REL;
+    if (readsCounter && isLinked)
+      exploreAddresses();
     fillGaps();
-    for (Scan& scan : scans)
-      formBlocks(scan);
-    resolve();
-    formFunctions();
-    program.relink();
-    checkLiveProgramCounters();
+    build();
+    if (readsCounter && isLinked)
+      settleAddresses();
     return std::move(program);
   }
 
@@ -88,11 +92,17 @@ class Recovery {
   };
   std::vector<Work> work;
 
-  struct Reference {
-    std::size_t scan = 0, getpc = 0;
-    PcTrace trace;
-    std::vector<std::size_t> positions; ///< of the instructions the trace's indices mean
+  bool readsCounter = false; ///< any instruction so far takes the program counter as a value
+
+  /// Where a table of code addresses leads.
+  struct KnownTable {
+    AddressFlow::TableJump use;
+    std::vector<std::uint64_t> targets;
+    bool isCall = false;
   };
+  /// By address of the jump or call.
+  std::map<std::uint64_t, std::uint64_t> knownJumps;
+  std::map<std::uint64_t, KnownTable> knownTables;
 
   struct CodePlace {
     std::size_t scan, position;
@@ -146,6 +156,7 @@ class Recovery {
     if (!fresh) {
       it->second.isFunction |= root.isFunction;
       it->second.entersByRegister |= root.entersByRegister;
+      it->second.fromSlot |= root.fromSlot;
       it->second.alignment = std::max(it->second.alignment, root.alignment);
       if (it->second.name.empty())
         it->second.name = root.name;
@@ -153,6 +164,24 @@ class Recovery {
     scan.leaders[place.position] = 2;
     work.push_back({place.scan, place.position});
   }
+
+  /// The address that a dynamic relocation puts into 8 bytes of data, if it is one of this object.
+  std::optional<std::uint64_t> relocatedAddress(const object::Relocation& relocation) const {
+    const auto addend = static_cast<std::uint64_t>(relocation.addend);
+    if (relocation.section != 0 && object.elfType() == elf::ET_REL)
+      return std::nullopt;
+    if (relocation.type == elf::R_AMDGPU_RELATIVE64)
+      return addend;
+    if (relocation.type != elf::R_AMDGPU_ABS64)
+      return std::nullopt;
+    if (relocation.symbol == 0)
+      return addend;
+    const object::Symbol* symbol = object.relocationSymbol(relocation);
+    if (!symbol || symbol->sectionIndex == elf::SHN_UNDEF)
+      return std::nullopt;
+    return symbol->value + addend;
+  }
+  std::map<std::uint64_t, std::uint64_t> slots; ///< relocated data: address to what it points to
 
   static std::uint32_t alignmentOf(std::uint64_t address, std::uint32_t limit) {
     const std::uint64_t lowest = address == 0 ? limit : address & (~address + 1);
@@ -189,28 +218,21 @@ class Recovery {
       }
     }
     for (const object::Relocation& relocation : object.relocations())
-      if (relocation.type == elf::R_AMDGPU_RELATIVE64)
-        if (const auto place = placeOf(static_cast<std::uint64_t>(relocation.addend)))
-          addRoot(*place, {"", true, true, 0});
+      if (const auto address = relocatedAddress(relocation)) {
+        slots[relocation.offset] = *address;
+        if (const auto place = placeOf(*address))
+          addRoot(*place, {"", false, false, 0, true});
+      }
     for (std::size_t i = 0; i < scans.size(); ++i)
       if (scans[i].roots.empty() && !scans[i].dataStarts.contains(0))
         addRoot({i, 0}, {"", false, true, 0});
   }
 
-  /// Decodes until there is nothing new; program counter references found on the way may bring new entries.
   void descendAll() {
-    std::vector<std::size_t> followed(scans.size(), 0);
-    for (;;) {
-      while (!work.empty()) {
-        const Work next = work.back();
-        work.pop_back();
-        descend(next);
-      }
-      for (std::size_t i = 0; i < scans.size(); ++i)
-        while (followed[i] < scans[i].getpcs.size())
-          rootsOf(traceOf(i, scans[i].getpcs[followed[i]++]));
-      if (work.empty())
-        return;
+    while (!work.empty()) {
+      const Work next = work.back();
+      work.pop_back();
+      descend(next);
     }
   }
 
@@ -218,11 +240,14 @@ class Recovery {
     return codec.decodeShallow(scan.bytes.subspan(position * 4));
   }
 
-  /// SOP1 with s_getpc's shape, whatever its opcode number on this target.
-  bool maybeGetpc(isa::InstRef inst) {
-    if (inst->cls != isa::InstClass::salu || inst->size != 4 || inst->encoding[3] != 0xbe)
-      return false;
-    return isGetpc(*codec.complete(inst));
+  /// s_getpc and s_add_pc are SOP1, whatever their opcode number on this target.
+  void noteCounter(isa::InstRef inst) {
+    if (readsCounter || !isSop1(*inst))
+      return;
+    if (inst->cls == isa::InstClass::jump)
+      readsCounter = codec.complete(inst)->base.starts_with("s_add_pc_");
+    else
+      readsCounter = inst->cls == isa::InstClass::salu && inst->size == 4 && isGetpc(*codec.complete(inst));
   }
 
   void descend(Work from) {
@@ -230,11 +255,12 @@ class Recovery {
     for (std::size_t position = from.position; position < scan.count();) {
       if (scan.marks[position] == Mark::start)
         return;
-      if (scan.marks[position] == Mark::interior) {
-        pin(fmt::format("code reaches 0x{:x}, the middle of an instruction", scan.at(position)));
-        return;
-      }
       const isa::InstRef inst = decodeAt(scan, position);
+      const bool isOpaque = scan.marks[position] == Mark::opaque;
+      if (scan.marks[position] == Mark::interior || (isOpaque && inst->cls != isa::InstClass::unknown))
+        pin(fmt::format("code reaches 0x{:x}, the middle of an instruction", scan.at(position)));
+      if (scan.marks[position] == Mark::interior || isOpaque)
+        return;
       scan.code[position] = inst;
       const std::size_t length = scan.length(position);
       bool overlaps = false;
@@ -244,11 +270,7 @@ class Recovery {
       if (inst->cls == isa::InstClass::unknown || overlaps) {
         if (overlaps)
           pin(fmt::format("the instruction at 0x{:x} overlaps another", scan.at(position)));
-        else
-          pin(fmt::format("the undecodable dword at 0x{:x} is reached", scan.at(position)));
-        scan.marks[position] = Mark::opaque;
-        scan.reached[position] = 1;
-        ++position;
+        position += passUnknown(scan, position, overlaps);
         continue;
       }
       take(scan, position, inst);
@@ -261,14 +283,31 @@ class Recovery {
           else
             work.push_back({from.scan, *target});
         }
-      if (maybeGetpc(inst))
-        scan.getpcs.push_back(position);
+      noteCounter(inst);
       if (inst->cls == isa::InstClass::jump && inst->base.starts_with("s_cbranch_"))
         pin(fmt::format("the fork or join at 0x{:x} keeps addresses on a hardware stack", scan.at(position)));
       if (neverFallsThrough(flowOf(inst)))
         return;
       position += length;
     }
+  }
+
+  /// Makes what cannot be decoded opaque, as far as it belongs together; gives its dwords.
+  std::size_t passUnknown(Scan& scan, std::size_t position, bool overlaps) {
+    const UnknownEncoding encoding =
+        overlaps ? UnknownEncoding() : unknownEncoding(scan.bytes.subspan(position * 4), object.target());
+    if (!overlaps && !encoding.isVector)
+      pin(fmt::format("the undecodable dword at 0x{:x} is reached", scan.at(position)));
+    const std::size_t length = encoding.bytes / 4;
+    for (std::size_t i = 0; i < length; ++i) {
+      if (i > 0 && (scan.marks[position + i] != Mark::unknown || scan.leaders[position + i] == 2)) {
+        pin(fmt::format("the undecodable instruction at 0x{:x} overlaps another", scan.at(position)));
+        return i;
+      }
+      scan.marks[position + i] = Mark::opaque;
+      scan.reached[position + i] = 1;
+    }
+    return length;
   }
 
   /// Marks an instruction; branches and jumps are completed, as flowOf needs them.
@@ -287,47 +326,6 @@ class Recovery {
     if (target < 0 || target >= static_cast<std::int64_t>(scan.count()))
       return std::nullopt;
     return static_cast<std::size_t>(target);
-  }
-
-  /// Follows the s_getpc_b64 at `getpc` to the end of the straight-line code after it.
-  Reference traceOf(std::size_t scanIndex, std::size_t getpc) {
-    const Scan& scan = scans[scanIndex];
-    Reference reference{scanIndex, getpc, {}, {}};
-    std::vector<isa::InstRef> code;
-    bool cut = false;
-    for (std::size_t position = getpc; position < scan.count() && scan.marks[position] == Mark::start;
-         position += scan.length(position)) {
-      if (position != getpc && scan.leaders[position])
-        break;
-      cut = code.size() == traceLimit;
-      if (cut)
-        break;
-      code.push_back(codec.complete(scan.code[position]));
-      reference.positions.push_back(position);
-      const Flow flow = flowOf(scan.code[position]);
-      if (flow != Flow::next && flow != Flow::call)
-        break;
-    }
-    reference.trace = followPc(code, scan.at(getpc) + code.front()->size);
-    if (cut && reference.trace.liveAtEnd)
-      reference.trace.escapes = true;
-    return reference;
-  }
-
-  void rootsOf(const Reference& reference) {
-    for (const PcUse& use : reference.trace.uses) {
-      const auto place = placeOf(use.target);
-      if (!place)
-        continue;
-      const isa::InstRef jump =
-          use.jump ? scans[reference.scan].code[reference.positions[*use.jump]] : isa::InstRef{nullptr};
-      if (jump)
-        addRoot(*place, {"", flowOf(jump) == Flow::call, false, 0});
-      else if (looksLikeCode(scans[place->scan], place->position))
-        addRoot(*place, {"", true, true, 0});
-      else
-        scans[place->scan].dataStarts.insert(place->position);
-    }
   }
 
   /// An address that is taken but not seen jumped to is code if it is known to be, or if everything from there decodes
@@ -388,8 +386,7 @@ class Recovery {
       return;
     for (position = begin; position < codeEnd; position += scan.length(position)) {
       take(scan, position, scan.code[position]);
-      if (maybeGetpc(scan.code[position]))
-        scan.getpcs.push_back(position);
+      noteCounter(scan.code[position]);
       if (scan.code[position]->branchOffset)
         if (const auto target = branchTarget(scan, position))
           scan.leaders[*target] = std::max<std::uint8_t>(scan.leaders[*target], 1);
@@ -399,6 +396,11 @@ class Recovery {
   void formBlocks(Scan& scan) {
     bool open = false;
     for (std::size_t position = 0; position < scan.count();) {
+      if (scan.marks[position] == Mark::unknown) { // not looked at yet
+        open = false;
+        ++position;
+        continue;
+      }
       const bool opaque = scan.marks[position] == Mark::opaque;
       if (opaque) {
         const std::size_t bytes = std::min<std::size_t>(4, scan.bytes.size() - position * 4);
@@ -411,7 +413,8 @@ class Recovery {
         block.section = scan.section;
         block.opaque = opaque;
         if (const auto root = scan.roots.find(position); root != scan.roots.end()) {
-          block.entersByRegister = root->second.entersByRegister;
+          block.entersByRegister =
+              root->second.entersByRegister || (root->second.fromSlot && pointedTo.contains(block.address));
           block.alignment = root->second.alignment > 4 ? root->second.alignment : 0;
         }
         program.blocks.push_back(std::move(block));
@@ -437,26 +440,38 @@ class Recovery {
     return instr != block->instrs.end() && instr->address == address ? &*instr : nullptr;
   }
 
-  /// Branch targets to block ids, and the final word on program counter references now that all leaders are known.
-  void resolve() {
+  /// Blocks, edges and functions of what is decoded and known so far.
+  void build() {
+    program.blocks.clear();
+    program.functions.clear();
+    program.codeTables.clear();
+    findPointedTo();
+    for (Scan& scan : scans)
+      formBlocks(scan);
     std::map<std::pair<std::size_t, std::uint64_t>, BlockId> starts;
     for (std::size_t i = 0; i < program.blocks.size(); ++i)
       starts[{program.blocks[i].section, program.blocks[i].address}] = static_cast<BlockId>(i);
-    for (Block& block : program.blocks) {
-      if (block.opaque)
-        continue;
-      for (Instr& instr : block.instrs)
-        if (instr.inst->branchOffset)
-          resolveBranch(instr, block.section, starts);
-    }
-    if (object.elfType() == elf::ET_REL)
-      return; // section addresses are all zero: only the linker knows what the program counter refers to
-    std::uint32_t id = 0;
-    for (std::size_t i = 0; i < scans.size(); ++i)
-      std::ranges::sort(scans[i].getpcs);
-    for (std::size_t i = 0; i < scans.size(); ++i)
-      for (const std::size_t getpc : scans[i].getpcs)
-        resolveReference(traceOf(i, getpc), ++id, starts);
+    for (Block& block : program.blocks)
+      if (!block.opaque)
+        for (Instr& instr : block.instrs)
+          if (instr.inst->branchOffset)
+            resolveBranch(instr, block.section, starts);
+    applyJumps();
+    formFunctions();
+    program.relink();
+  }
+
+  std::set<std::uint64_t> pointedTo; ///< by relocated data other than jump tables
+  void findPointedTo() {
+    std::set<std::uint64_t> inJumpTables;
+    for (const auto& [jump, table] : knownTables)
+      if (!table.use.isRelative && !table.isCall)
+        for (std::size_t i = 0; i < table.targets.size(); ++i)
+          inJumpTables.insert(table.use.table + i * table.use.entryBytes);
+    pointedTo.clear();
+    for (const auto& [slot, target] : slots)
+      if (!inJumpTables.contains(slot))
+        pointedTo.insert(target);
   }
 
   void resolveBranch(Instr& instr, std::size_t section,
@@ -479,90 +494,251 @@ class Recovery {
     return place && scans[place->scan].reached[place->position];
   }
 
-  void resolveReference(const Reference& reference, std::uint32_t id,
-                        const std::map<std::pair<std::size_t, std::uint64_t>, BlockId>& starts) {
-    const Scan& scan = scans[reference.scan];
-    Instr* anchor = instrAt(scan.at(reference.getpc));
-    if (!anchor)
-      return;
-    anchor->getpcId = id;
-    if (reference.trace.escapes && scan.reached[reference.getpc])
-      pin(fmt::format("the program counter read at 0x{:x} is used in a way that is not followed", anchor->address));
-    for (const PcUse& use : reference.trace.uses) {
-      Instr* low = instrAt(scan.at(reference.positions[use.low]));
-      Instr* high = instrAt(scan.at(reference.positions[use.high]));
-      if (!low || !high)
-        continue;
-      low->pcRef = PcReference{use.target, id, false, use.negated};
-      high->pcRef = PcReference{use.target, id, true, use.negated};
-      if (!use.jump)
-        continue;
-      if (const auto place = placeOf(use.target))
-        if (const auto block = starts.find({scans[place->scan].section, use.target}); block != starts.end())
-          if (Instr* jump = instrAt(scan.at(reference.positions[*use.jump])))
-            jump->target = block->second;
-    }
-    if (reference.trace.liveAtEnd && scan.reached[reference.getpc])
-      liveCounters.push_back({anchor->address, scan.at(reference.positions.back()), *reference.trace.liveAtEnd});
+  std::optional<BlockId> blockAt(std::uint64_t address) const {
+    const auto block = std::ranges::lower_bound(program.blocks, address, {}, &Block::address);
+    if (block == program.blocks.end() || block->address != address)
+      return std::nullopt;
+    return static_cast<BlockId>(block - program.blocks.begin());
   }
 
-  /// A raw program counter that is still in its registers where its block ends.
-  struct LiveCounter {
-    std::uint64_t getpc, lastInstruction;
-    unsigned reg;
-  };
-  std::vector<LiveCounter> liveCounters;
-
-  void checkLiveProgramCounters() {
-    if (liveCounters.size() > maxLiveCounters)
-      pin("more program counters stay in registers than are worth following");
-    if (!program.pinned.empty())
-      return;
-    for (const LiveCounter& counter : liveCounters) {
-      const auto block = std::ranges::upper_bound(program.blocks, counter.lastInstruction, {}, &Block::address);
-      if (block == program.blocks.begin())
+  void applyJumps() {
+    for (const auto& [jump, target] : knownJumps)
+      if (Instr* instr = instrAt(jump))
+        instr->target = blockAt(target);
+    for (const auto& [jump, known] : knownTables) {
+      Instr* instr = instrAt(jump);
+      if (!instr)
         continue;
-      const auto start = static_cast<BlockId>(block - program.blocks.begin() - 1);
-      if (isReadBeforeWritten(program.blocks[start].successors, counter.reg) ||
-          isReadBeforeWritten(program.blocks[start].successors, counter.reg + 1))
-        pin(fmt::format("the program counter read at 0x{:x} is used in a way that is not followed", counter.getpc));
+      CodeTable table{known.use.table, known.use.entryBytes, known.use.isRelative, known.use.isSigned,
+                      known.use.base,  0,                    {}};
+      for (const std::uint64_t target : known.targets)
+        if (const auto block = blockAt(target))
+          table.targets.push_back(*block);
+      if (table.targets.size() != known.targets.size())
+        continue;
+      program.codeTables.push_back(std::move(table));
+      instr->codeTable = static_cast<std::uint32_t>(program.codeTables.size());
     }
   }
 
-  bool isReadBeforeWritten(std::vector<BlockId> todo, unsigned reg) {
-    std::vector<bool> seen(program.blocks.size());
-    while (!todo.empty()) {
-      const BlockId id = todo.back();
-      todo.pop_back();
-      if (seen[id])
+  const Instr& instrOf(InstrPlace place) const { return program.blocks[place.block].instrs[place.index]; }
+  bool isReached(InstrPlace place) const { return program.blocks[place.block].reachable; }
+
+  /// Decodes what code addresses lead to until they lead to nothing new.
+  void exploreAddresses() {
+    for (std::size_t round = 0; round < maxRounds; ++round) {
+      build();
+      const AddressFlow flow = followAddresses(program, codec);
+      if (!learn(flow))
+        return;
+      descendAll();
+    }
+    pin("code addresses lead to ever more code addresses");
+  }
+
+  bool learn(const AddressFlow& flow) {
+    bool isNew = false;
+    std::set<std::uint64_t> jumpedTo;
+    for (const AddressFlow::Jump& jump : flow.jumps) {
+      const Instr& instr = instrOf(jump.at);
+      jumpedTo.insert(jump.target);
+      if (!isReached(jump.at))
         continue;
-      seen[id] = true;
-      const Block& block = program.blocks[id];
-      bool written = false;
-      for (std::size_t i = 0; i < block.instrs.size() && !written; ++i) {
-        const isa::InstRef inst = codec.complete(block.instrs[i].inst);
-        for (const isa::Operand& operand : inst->operands) {
-          if (operand.kind != isa::OperandKind::sgpr || reg < operand.index ||
-              reg >= operand.index + unsigned{operand.dwords})
-            continue;
-          if (!operand.isDef)
-            return true;
-          written = true;
-        }
+      if (!placeOf(jump.target)) {
+        pin(fmt::format("the jump at 0x{:x} goes to 0x{:x}, which is no code", instr.address, jump.target));
+        continue;
       }
-      if (!written)
-        todo.insert(todo.end(), block.successors.begin(), block.successors.end());
+      isNew |= knownJumps.insert_or_assign(instr.address, jump.target).second;
+      isNew |= addTarget(jump.target, flowOf(instr.inst) == Flow::call, false);
     }
-    return false;
+    for (const AddressFlow::Address& address : flow.addresses)
+      if (address.isLoaded)
+        if (const auto place = placeOf(address.target))
+          scans[place->scan].dataStarts.insert(place->position);
+    for (const AddressFlow::TableJump& use : flow.tableJumps) {
+      if (isReached(use.at))
+        isNew |= learnTable(flow, use);
+      jumpedTo.insert(use.base);
+    }
+    for (const AddressFlow::Address& address : flow.addresses) {
+      const auto place = placeOf(address.target);
+      if (!place || address.isLoaded || address.isPrefetched || jumpedTo.contains(address.target))
+        continue;
+      if (looksLikeCode(scans[place->scan], place->position))
+        isNew |= addTarget(address.target, true, true);
+      else
+        scans[place->scan].dataStarts.insert(place->position);
+    }
+    return isNew;
+  }
+
+  bool addTarget(std::uint64_t address, bool isFunction, bool isTaken) {
+    const auto place = placeOf(address);
+    if (!place)
+      return false;
+    const auto& roots = scans[place->scan].roots;
+    const auto root = roots.find(place->position);
+    if (root != roots.end() && root->second.isFunction >= isFunction && root->second.entersByRegister >= isTaken)
+      return false;
+    addRoot(*place, {"", isFunction, isTaken, 0});
+    return true;
+  }
+
+  std::optional<std::uint64_t> dataAt(std::uint64_t address, unsigned bytes) const {
+    const auto offset = object.fileOffset(address);
+    if (!offset || object.bytes().size() < bytes || *offset > object.bytes().size() - bytes)
+      return std::nullopt;
+    std::uint64_t value = 0;
+    std::memcpy(&value, object.bytes().data() + *offset, bytes);
+    return value;
+  }
+
+  /// First address behind `start` where something else begins, as far as symbols and references tell.
+  std::uint64_t boundaryAfter(const AddressFlow& flow, std::uint64_t start) const {
+    std::uint64_t boundary = noAddress;
+    const auto consider = [&](std::uint64_t address) {
+      if (address > start)
+        boundary = std::min(boundary, address);
+    };
+    for (const object::Section& section : object.sections())
+      if (section.contains(start) && (section.flags & elf::SHF_ALLOC) != 0)
+        consider(section.address + section.size);
+    for (const object::Symbol& symbol : object.symbols()) {
+      if (symbol.sectionIndex == elf::SHN_UNDEF || symbol.type == elf::STT_SECTION)
+        continue;
+      consider(symbol.value);
+      if (symbol.type == elf::STT_OBJECT && symbol.value <= start && start - symbol.value < symbol.size)
+        consider(symbol.value + symbol.size);
+    }
+    for (const AddressFlow::Address& address : flow.addresses)
+      consider(address.target);
+    return boundary;
+  }
+
+  bool isCodeTarget(std::uint64_t address) {
+    const auto place = placeOf(address);
+    if (!place || scans[place->scan].dataStarts.contains(place->position))
+      return false;
+    const Scan& scan = scans[place->scan];
+    const Mark mark = scan.marks[place->position];
+    return mark == Mark::start ||
+           (mark == Mark::unknown && decodeAt(scan, place->position)->cls != isa::InstClass::unknown);
+  }
+
+  bool learnTable(const AddressFlow& flow, const AddressFlow::TableJump& use) {
+    const Instr& jump = instrOf(use.at);
+    const std::uint64_t base = use.counter ? instrOf(*use.counter).address + instrOf(*use.counter).inst->size : use.base;
+    const std::uint64_t boundary = boundaryAfter(flow, use.table);
+    std::uint64_t end = use.isIndexed ? boundary : use.table + use.entryBytes;
+    KnownTable table{use, {}, flowOf(jump.inst) == Flow::call};
+    std::uint64_t at = use.table;
+    bool isSure = true;
+    for (; at + use.entryBytes <= end && table.targets.size() < maxTableEntries; at += use.entryBytes) {
+      const auto raw = dataAt(at, use.entryBytes);
+      const auto slot = slots.find(at);
+      if (use.isRelative ? slot != slots.end() || !raw : slot == slots.end())
+        break;
+      std::uint64_t target = use.isRelative ? *raw : slot->second;
+      if (use.isRelative) {
+        if (use.entryBytes == 4 && use.isSigned)
+          target = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(target)});
+        target += base;
+      }
+      if (!isCodeTarget(target)) {
+        isSure = !use.isRelative || isZero(at, end);
+        break;
+      }
+      table.targets.push_back(target);
+      if (target > use.table) // the code behind a table that stands between code
+        end = std::min(end, target);
+    }
+    if (table.targets.empty() || table.targets.size() == maxTableEntries || (use.isRelative && !isSure)) {
+      pin(fmt::format("the end of the table at 0x{:x} that the jump at 0x{:x} goes by is not certain", use.table,
+                      jump.address));
+      return false;
+    }
+    bool isNew = false;
+    for (const std::uint64_t target : table.targets)
+      isNew |= addTarget(target, table.isCall, false);
+    const auto known = knownTables.find(jump.address);
+    isNew |= known == knownTables.end() || known->second.targets != table.targets;
+    knownTables.insert_or_assign(jump.address, std::move(table));
+    return isNew;
+  }
+
+  bool isZero(std::uint64_t begin, std::uint64_t end) const {
+    for (std::uint64_t at = begin; at < end; ++at)
+      if (dataAt(at, 1) != 0)
+        return false;
+    return true;
+  }
+
+  /// The final word on program counter references, now that all blocks are known.
+  void settleAddresses() {
+    const AddressFlow flow = followAddresses(program, codec);
+    if (!flow.pin.empty())
+      pin(flow.pin);
+    std::uint32_t id = 0;
+    for (Block& block : program.blocks)
+      if (!block.opaque)
+        for (Instr& instr : block.instrs)
+          if (isSop1(*instr.inst) && (isGetpc(*codec.complete(instr.inst)) || instr.inst->base.starts_with("s_add_pc_")))
+            instr.getpcId = ++id;
+    for (const AddressFlow::Reference& found : flow.references) {
+      Instr& instr = program.blocks[found.at.block].instrs[found.at.index];
+      instr.pcRef = found.reference;
+      instr.pcRef->getpcId = instrOf(found.counter).getpcId;
+    }
+    confirmJumps(flow);
+    for (const AddressFlow::Address& address : flow.addresses) {
+      const auto place = placeOf(address.target);
+      if (!place)
+        continue;
+      const bool isCode = scans[place->scan].reached[place->position];
+      if (isCode && (address.isLoaded || address.isArithmetic))
+        pin(fmt::format("the code at 0x{:x} is {}", address.target,
+                        address.isLoaded ? "read as data" : "addressed by computation"));
+    }
+    checkPassed(flow);
+  }
+
+  /// A jump that was known while less code was must still be when all is.
+  void confirmJumps(const AddressFlow& flow) {
+    std::map<std::uint64_t, std::uint64_t> jumps;
+    for (const AddressFlow::Jump& jump : flow.jumps)
+      jumps.emplace(instrOf(jump.at).address, jump.target);
+    std::map<std::uint64_t, const AddressFlow::TableJump*> tables;
+    for (const AddressFlow::TableJump& use : flow.tableJumps)
+      tables.emplace(instrOf(use.at).address, &use);
+    for (const auto& [jump, target] : knownJumps)
+      if (const auto found = jumps.find(jump); found == jumps.end() || found->second != target)
+        pin(fmt::format("the jump at 0x{:x} has more than one target", jump));
+    for (const auto& [jump, known] : knownTables) {
+      const auto found = tables.find(jump);
+      const Instr* instr = instrAt(jump);
+      if (found == tables.end() || found->second->table != known.use.table || !instr || instr->codeTable == 0) {
+        pin(fmt::format("the jump at 0x{:x} has more than one table", jump));
+        continue;
+      }
+      if (found->second->counter)
+        program.codeTables[instr->codeTable - 1].getpcId = instrOf(*found->second->counter).getpcId;
+    }
+    for (const AddressFlow::TableJump& use : flow.tableJumps)
+      if (isReached(use.at) && !knownTables.contains(instrOf(use.at).address))
+        pin(fmt::format("the jump at 0x{:x} goes by a table that is not followed", instrOf(use.at).address));
+  }
+
+  void checkPassed(const AddressFlow& flow) {
+    if (flow.passed.size() > maxPassed)
+      return pin("more program counters are passed to functions than are worth following");
+    for (const AddressFlow::Passed& each : flow.passed) {
+      const auto callee = blockAt(each.callee);
+      if (!callee || isReadBeforeWritten(program, codec, {*callee}, each.reg))
+        pin(fmt::format("the program counter read at 0x{:x} is used in a way that is not followed", each.counter));
+    }
   }
 
   void formFunctions() {
-    const auto blockAt = [&](std::uint64_t address) -> std::optional<BlockId> {
-      const auto block = std::ranges::lower_bound(program.blocks, address, {}, &Block::address);
-      if (block == program.blocks.end() || block->address != address)
-        return std::nullopt;
-      return static_cast<BlockId>(block - program.blocks.begin());
-    };
     std::set<std::uint64_t> kernelEntries;
     for (std::size_t i = 0; i < object.kernels().size(); ++i) {
       const object::Kernel& kernel = object.kernels()[i];
@@ -578,7 +754,8 @@ class Recovery {
     for (const Scan& scan : scans)
       for (const auto& [position, root] : scan.roots) {
         const std::uint64_t address = scan.at(position);
-        if (!root.isFunction || kernelEntries.contains(address))
+        const bool isFunction = root.isFunction || (root.fromSlot && pointedTo.contains(address));
+        if (!isFunction || kernelEntries.contains(address))
           continue;
         if (const auto entry = blockAt(address))
           program.functions.push_back(

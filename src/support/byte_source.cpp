@@ -64,7 +64,7 @@ Result<ByteSource> ByteSource::open(const std::string& path) {
     return errno == ENOENT ? badInput("{}: no such file", path)
                            : badInput("{}: cannot be opened: {}", path, std::strerror(errno));
   auto state = std::make_shared<State>(path, fd, 0);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0)
     return badInput("{}: {}", path, std::strerror(errno));
   if (!S_ISREG(info.st_mode))
@@ -198,7 +198,7 @@ Status FilePlan::writeAtomic(const ByteSource& source, const std::string& path, 
         at += std::get<Zeros>(piece).count;
       }
     }
-    struct stat info {};
+    struct stat info{};
     if (::ftruncate(out.get(), static_cast<off_t>(total)) != 0 ||
         (!modeOf.empty() && ::stat(modeOf.c_str(), &info) == 0 && ::fchmod(out.get(), info.st_mode & 0777) != 0))
       return internalError("{}: cannot be written: {}", path, std::strerror(errno));

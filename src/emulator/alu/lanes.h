@@ -281,7 +281,7 @@ template <class P> struct Lanes {
   }
   template <class F, class V> ASMEVO_LANE V fmin(F f, V a, V b) const { return minMax<false>(f, a, b); }
   template <class F, class V> ASMEVO_LANE V fmax(F f, V a, V b) const { return minMax<true>(f, a, b); }
-  /// +0 is above -0. IEEE mode: a signaling NaN is quieted and wins; else a number wins over a NaN.
+  /// +0 is above -0. IEEE mode: a signaling NaN is quieted and wins; else a number wins over a NaN, and the second operand over the first of two NaNs.
   template <bool Max, class F, class V> ASMEVO_LANE V minMax(F f, V a, V b) const {
     V x = fin(f, a), y = fin(f, b);
     if constexpr (F::bits == 16) {
@@ -292,7 +292,7 @@ template <class P> struct Lanes {
     const V tie = Max ? x & y : x | y;
     V r = blend(maskOf(p == q), tie, y);
     r = blend(Max ? maskOf(q < p) : maskOf(p < q), x, r);
-    r = blend(maskOf(q != q), x, r);
+    r = blend(maskOf(q != q) & maskOf(p == p), x, r); // of two NaNs the second stays
     if (mode.ieee) {
       const V quietBit = bitsLike(f, x, flt::quietBit<F>), zero = bitsLike(f, x, 0);
       r = blend(maskOf(q != q) & maskOf((y & quietBit) == zero), y | quietBit, r);

@@ -1,5 +1,6 @@
 /// Opcodes without a lane-wise body: lane access, SGPR and VGPR indexing, the MODE register, v_swap.
 #include "emulator/alu/alu_internal.h"
+#include "emulator/control/hardware_registers.h"
 #include "isa/semantics/table.h"
 
 #include <algorithm>
@@ -87,36 +88,6 @@ void gprIndexMode(Wave& wave, const Op* op) {
 }
 void gprIndexIndex(Wave& wave, const Op* op) {
   wave.sgpr[m0] = (wave.sgpr[m0] & ~0xffu) | (wave.scalar32(op->src[0]) & 0xff);
-  ASMEVO_NEXT(wave, op);
-}
-
-/// simm16 of s_getreg and s_setreg (CDNA3 ISA, "Hardware registers"): id 5:0, offset 10:6, width - 1 in 15:11.
-struct HardwareField {
-  unsigned id, offset;
-  std::uint32_t mask; ///< at bit 0
-  explicit HardwareField(std::uint64_t simm16)
-      : id(simm16 & 63), offset(simm16 >> 6 & 31),
-        mask(static_cast<std::uint32_t>((std::uint64_t{1} << ((simm16 >> 11 & 31) + 1)) - 1)) {}
-};
-constexpr unsigned hwMode = 1, hwStatus = 2;
-
-std::uint32_t hardwareRegister(const Wave& wave, unsigned id) {
-  if (id == hwMode)
-    return wave.mode | (wave.gprIdx ? 1u << 27 : 0);
-  // STATUS: SCC, EXECZ, VCCZ of the bits that a program can see change.
-  return wave.scc | (wave.exec() == 0 ? 1u << 9 : 0) | (wave.vcc() == 0 ? 1u << 10 : 0);
-}
-
-void getRegister(Wave& wave, const Op* op) {
-  const HardwareField field(op->aux);
-  wave.sgpr[op->dst] = hardwareRegister(wave, field.id) >> field.offset & field.mask;
-  ASMEVO_NEXT(wave, op);
-}
-
-void setRegister(Wave& wave, const Op* op) {
-  const HardwareField field(op->aux);
-  const std::uint32_t mask = field.mask << field.offset;
-  wave.mode = (wave.mode & ~mask) | (wave.scalar32(op->src[0]) << field.offset & mask);
   ASMEVO_NEXT(wave, op);
 }
 
@@ -253,27 +224,8 @@ Status bindSpecial(const isa::Instruction& inst, const BindContext& context, Op&
     op.fn = base == "s_set_gpr_idx_off" ? &gprIndexOff : &gprIndexMode;
     return {};
   }
-  if (base == "s_getreg_b32") {
-    const HardwareField field(inst.simm16);
-    if (!scalarDestination(0, 1))
-      return malformed();
-    if (field.id != hwMode && field.id != hwStatus)
-      return refused("{}: this hardware register is not modelled", inst.text);
-    op.dst = operands[0].index;
-    op.aux = inst.simm16;
-    op.fn = &getRegister;
-    return {};
-  }
-  if (base == "s_setreg_b32" || base == "s_setreg_imm32_b32") {
-    if (HardwareField(inst.simm16).id != hwMode)
-      return refused("{}: this hardware register is not modelled", inst.text);
-    if (operands.size() < 2 || !scalarSource(1, 1))
-      return malformed();
-    op.src[0] = source(1);
-    op.aux = inst.simm16;
-    op.fn = &setRegister;
-    return {};
-  }
+  if (base == "s_getreg_b32" || base == "s_setreg_b32" || base == "s_setreg_imm32_b32")
+    return bindHardwareRegister(inst, context, op);
   return malformed();
 }
 

@@ -1,6 +1,7 @@
 #include "emulator/bind.h"
 #include "emulator/code_image.h"
 
+#include <bit>
 #include <string_view>
 #include <unordered_map>
 
@@ -111,12 +112,89 @@ void setVskip(Wave& wave, const Op* op) {
   [[clang::musttail]] return jump(wave, op);
 }
 
-/// sendmsg(MSG_INTERRUPT) and the like only notify the host; a dispatch has nobody to notify.
-constexpr std::uint32_t messageInterrupt = 1, messageDeallocVgprs = 3, messageSaveWave = 4;
+// Fork and join (CDNA3 ISA 4.6): the smaller side of a divergent branch runs first, the other one's EXEC and PC wait on
+// a stack in the SGPRs that MODE.CSP counts.
+constexpr unsigned cspShift = 29;
+
+std::uint32_t stackDepth(const Wave& wave) {
+  return wave.mode >> cspShift;
+}
+void setStackDepth(Wave& wave, std::uint32_t depth) {
+  wave.mode = (wave.mode & ~(7u << cspShift)) | depth << cspShift;
+}
+
+/// src[0]: lanes that take the branch. The target is wave.jumpTarget.
+void fork(Wave& wave, const Op* op) {
+  const std::uint64_t exec = wave.exec(), pass = wave.scalar64(op->src[0]) & exec, fail = exec & ~pass;
+  const std::uint64_t next = op->pc + 4, target = wave.jumpTarget;
+  const bool failFirst = std::popcount(fail) < std::popcount(pass);
+  if (pass != exec && fail != exec) {
+    const std::uint32_t depth = stackDepth(wave);
+    wave.setPair(isa::sreg::execLo, failFirst ? fail : pass);
+    wave.setPair(4 * depth, failFirst ? pass : fail);
+    wave.setPair(4 * depth + 2, failFirst ? target : next);
+    setStackDepth(wave, (depth + 1) & 7);
+    wave.jumpTarget = failFirst ? next : target;
+  } else {
+    wave.jumpTarget = pass == exec ? target : next;
+  }
+  [[clang::musttail]] return jump(wave, op);
+}
+void forkImmediate(Wave& wave, const Op* op) {
+  wave.jumpTarget = op->pc + 4 + op->aux;
+  [[clang::musttail]] return fork(wave, op);
+}
+void forkRegister(Wave& wave, const Op* op) {
+  wave.jumpTarget = wave.scalar64(op->src[1]);
+  [[clang::musttail]] return fork(wave, op);
+}
+
+/// src[0]: the depth of the stack at the fork. Deeper: the other side is still to run.
+void join(Wave& wave, const Op* op) {
+  wave.jumpTarget = op->pc + 4;
+  const std::uint32_t depth = stackDepth(wave);
+  if (depth != wave.scalar32(op->src[0])) {
+    const std::uint32_t top = (depth - 1) & 7;
+    setStackDepth(wave, top);
+    wave.setPair(isa::sreg::execLo, wave.pair(4 * top));
+    wave.jumpTarget = wave.pair(4 * top + 2);
+  }
+  [[clang::musttail]] return jump(wave, op);
+}
+
+/// Trap numbers of the HSA trap handler (LLVM AMDGPUUsage, "Trap Handler ABI"). Without a debugger 3 returns at once;
+/// every other one ends in the queue's error state, which aborts the process.
+constexpr std::uint32_t trapLlvmTrap = 2, trapLlvmDebugTrap = 3;
+
+void trap(Wave& wave, const Op* op) {
+  const std::uint32_t number = op->inst->simm16 & 0xff;
+  if (number == trapLlvmDebugTrap)
+    ASMEVO_NEXT(wave, op);
+  wave.fail(op, ErrorKind::fault,
+            number == trapLlvmTrap ? "the kernel aborts (llvm.trap, abort or a failed assertion)"
+                                   : fmt::format("trap {}: the trap handler aborts the queue", number));
+}
+
+/// Only notifies the host; a dispatch has nobody to notify.
+constexpr std::uint32_t messageInterrupt = 1;
+
+/// Opcodes that a user-mode compute kernel cannot use in a way that has a defined result.
+struct Refusal {
+  std::string_view name, reason;
+};
+constexpr Refusal refusals[] = {
+    {"s_rfe_b64", "returns from the trap handler, which runs in privileged mode"},
+    {"s_rfe_restore_b64", "returns from the trap handler, which runs in privileged mode"},
+    {"s_sethalt", "halts the wave until the host resumes it"},
+    {"s_sendmsghalt", "halts the wave until the host resumes it"},
+    {"s_setkill", "is the host's kill command"},
+};
 
 struct ControlForm {
   Handler fn;
   bool hasDst = false; ///< operand 0 is a destination pair
+  unsigned sources = 0;
+  bool wide = false; ///< the sources are pairs
 };
 
 const std::unordered_map<std::string_view, ControlForm>& controlTable() {
@@ -135,10 +213,14 @@ const std::unordered_map<std::string_view, ControlForm>& controlTable() {
       {"s_cbranch_cdbgsys_or_user", {branch<never>}},
       {"s_cbranch_cdbgsys_and_user", {branch<never>}},
       {"s_getpc_b64", {getPc, true}},
-      {"s_setpc_b64", {setPc}},
-      {"s_swappc_b64", {swapPc, true}},
+      {"s_setpc_b64", {setPc, false, 1, true}},
+      {"s_swappc_b64", {swapPc, true, 1, true}},
       {"s_call_b64", {call, true}},
-      {"s_setvskip", {setVskip}},
+      {"s_setvskip", {setVskip, false, 2}},
+      {"s_cbranch_i_fork", {forkImmediate, false, 1, true}},
+      {"s_cbranch_g_fork", {forkRegister, false, 2, true}},
+      {"s_cbranch_join", {join, false, 1}},
+      {"s_trap", {trap}},
       {"s_barrier", {barrier}},
       {"s_endpgm", {endProgram}},
       {"s_endpgm_saved", {endProgram}},
@@ -174,11 +256,14 @@ Status bindControl(const isa::Instruction& inst, const BindContext& context, Op&
   }
   if (inst.base == "s_sendmsg") {
     const std::uint32_t message = inst.simm16 & 15;
-    if (message != messageInterrupt && message != messageDeallocVgprs && message != messageSaveWave)
-      return refused("message {} has no meaning in a compute kernel", message);
+    if (message != messageInterrupt)
+      return refused("s_sendmsg: message {} has no meaning in a compute kernel", message);
     op.fn = ignored;
     return {};
   }
+  for (const Refusal& refusal : refusals)
+    if (refusal.name == inst.base)
+      return refused("{} {}", inst.base, refusal.reason);
   const auto entry = controlTable().find(inst.base);
   if (entry == controlTable().end())
     return refused("{} is not modelled", inst.base);
@@ -190,14 +275,13 @@ Status bindControl(const isa::Instruction& inst, const BindContext& context, Op&
     op.dstDwords = 2;
     next = 1;
   }
-  const bool wide = inst.base == "s_setpc_b64" || inst.base == "s_swappc_b64";
-  if (wide || inst.base == "s_setvskip") {
-    const std::size_t sources = wide ? 1 : 2;
-    if (inst.operands.size() < next + sources)
-      return refused("{} lacks an operand", inst.base);
-    for (std::size_t i = 0; i < sources; ++i)
-      op.src[i] = bindSource(inst.operands[next + i], wide ? ConstType::b64 : ConstType::b32, context);
-  }
+  const ControlForm& form = entry->second;
+  if (inst.operands.size() < next + form.sources)
+    return refused("{} lacks an operand", inst.base);
+  for (std::size_t i = 0; i < form.sources; ++i)
+    op.src[i] = bindSource(inst.operands[next + i], form.wide ? ConstType::b64 : ConstType::b32, context);
+  if (inst.base == "s_cbranch_i_fork")
+    op.aux = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(inst.simm16)} * 4);
   op.fn = entry->second.fn;
   return {};
 }

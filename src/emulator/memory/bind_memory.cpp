@@ -44,6 +44,8 @@ Status OperandReader::takeScalar(Src& out, unsigned dwords) {
   }
   if (!operand || operand->kind != isa::OperandKind::sgpr || operand->dwords < dwords)
     return missing("a scalar register range of the size it needs");
+  if (operand->index >= isa::sreg::ttmp0 && operand->index < isa::sreg::m0)
+    return missing("a register that a user-mode kernel can read");
   ++next;
   out.kind = SrcKind::sgpr;
   out.dwords = operand->dwords;

@@ -49,7 +49,15 @@ struct AccessShape {
   unsigned bytes = 4; ///< per lane
   bool store = false; ///< stores and atomics
   bool atomic = false;
+  bool whole = false; ///< formatted: in a buffer's range entirely or not at all
 };
+
+/// Host address of a guest address: add it.
+inline std::uint64_t arenaBias(const Wave& wave) {
+  return reinterpret_cast<std::uint64_t>(wave.memory->host(GuestMemory::baseAddress, 0)) - GuestMemory::baseAddress;
+}
+/// Checks guest addresses in access.at, faults on the first bad lane, then turns them into host addresses.
+bool admitGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
 
 /// Address parts. Each fills `access` and returns true, or stops the wave with a fault and returns false.
 using Resolver = bool (*)(Wave&, const Op*, const AccessShape&, LaneAccess&);
@@ -66,8 +74,8 @@ bool resolveLds(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& 
 /// LDS at given byte addresses. Lanes out of range read 0 and do not write.
 void resolveLdsAt(Wave& wave, const std::uint32_t* addresses, const AccessShape& shape, LaneAccess& access);
 
-/// Buffer addressing by flags in src[3].dwords: bit 0 offen, bit 1 idxen.
-inline constexpr std::uint8_t bufferOffen = 1, bufferIdxen = 2;
+/// Buffer addressing by flags in src[3].dwords.
+inline constexpr std::uint8_t bufferOffen = 1, bufferIdxen = 2, bufferTyped = 4; ///< typed: a format instruction
 
 /// Tell the wave's trace and its observers of an access before it touches memory; call only when Wave::reports.
 void reportVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access, bool ldsDma = false);

@@ -12,11 +12,8 @@ std::string_view verb(const AccessShape& shape) {
   return shape.atomic ? "atomic access" : shape.store ? "store" : "load";
 }
 
-std::uint64_t arenaBias(const Wave& wave) {
-  return reinterpret_cast<std::uint64_t>(wave.memory->host(GuestMemory::baseAddress, 0)) - GuestMemory::baseAddress;
-}
+} // namespace
 
-/// Checks guest addresses in access.at, faults on the first bad lane, then turns them into host addresses.
 bool admitGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access) {
   const std::uint64_t low = shape.store ? wave.memory->writableBegin() : GuestMemory::baseAddress;
   const std::uint64_t room = wave.memory->end() - low - shape.bytes;
@@ -48,6 +45,8 @@ bool admitGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess&
   }
   return true;
 }
+
+namespace {
 
 std::uint64_t privateHost(const Wave& wave, unsigned lane, std::uint32_t offset) {
   return reinterpret_cast<std::uint64_t>(wave.scratch) + std::uint64_t{lane} * wave.scratchPerLane + offset;
@@ -151,102 +150,6 @@ bool resolveScratch(Wave& wave, const Op* op, const AccessShape& shape, LaneAcce
       return false;
     }
     access.at[lane] = privateHost(wave, lane, offset);
-  }
-  return true;
-}
-
-namespace {
-
-/// Fields of a buffer resource descriptor (CDNA3 ISA, "Buffer resource constant").
-struct BufferResource {
-  std::uint64_t base;
-  std::uint32_t stride;
-  std::uint32_t records;
-  bool swizzle;
-  bool addThreadId;
-  std::uint32_t type;
-
-  BufferResource(const Wave& wave, unsigned sgpr) {
-    const std::uint32_t* word = &wave.sgpr[sgpr];
-    base = word[0] | std::uint64_t{word[1] & 0xffff} << 32;
-    stride = word[1] >> 16 & 0x3fff;
-    records = word[2];
-    swizzle = word[1] >> 31;
-    addThreadId = word[3] >> 23 & 1;
-    type = word[3] >> 30;
-  }
-};
-
-} // namespace
-
-/// Range check (CDNA3 ISA, "Range checking"; LLVM AMDGPUUsage on out-of-bounds buffer accesses): raw unless an index is
-/// given and the stride is not zero, then by index. Raw: a dword is out of range unless all of it lies below
-/// num_records - soffset; each dword of a wide access is checked by itself, atomics as a whole.
-bool resolveBuffer(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access) {
-  access.exec = wave.exec();
-  if (access.exec == 0)
-    return true;
-  const BufferResource resource(wave, op->src[2].reg);
-  if (resource.swizzle || resource.addThreadId || resource.type != 0) {
-    wave.fail(op, ErrorKind::refused,
-              fmt::format("the buffer descriptor asks for {}, which is not modelled",
-                          resource.swizzle       ? "swizzled addressing"
-                          : resource.addThreadId ? "ADD_TID_ENABLE"
-                                                 : "a type that is not a buffer"));
-    return false;
-  }
-  const std::uint32_t soffset = wave.scalar32(op->src[3]);
-  const bool offen = op->src[3].dwords & bufferOffen, idxen = op->src[3].dwords & bufferIdxen;
-  const std::uint32_t* index = idxen ? wave.lanes(op->src[0].reg) : nullptr;
-  const std::uint32_t* offsets = offen ? wave.lanes(op->src[0].reg + (idxen ? 1u : 0u)) : nullptr;
-  alignas(64) std::uint64_t relative[64];
-  for (unsigned lane = 0; lane < 64; ++lane)
-    relative[lane] = op->aux + (offsets ? offsets[lane] : 0u) +
-                     (index ? std::uint64_t{index[lane]} * resource.stride : std::uint64_t{0});
-  const std::uint64_t base = resource.base + soffset;
-  const bool structured = idxen && resource.stride != 0;
-  const std::uint64_t limit = resource.records > soffset ? resource.records - soffset : 0;
-  std::uint64_t outside = 0;
-  for (unsigned lane = 0; lane < 64; ++lane) {
-    access.at[lane] = base + relative[lane];
-    outside |=
-        static_cast<std::uint64_t>(structured ? index[lane] >= resource.records : relative[lane] + shape.bytes > limit);
-  }
-  if (outside == 0) [[likely]]
-    return admitGlobal(wave, op, shape, access);
-
-  const unsigned dwords = (shape.bytes + 3) / 4, part = shape.bytes < 4 ? shape.bytes : 4;
-  access.valid.fill(0);
-  std::uint64_t anyValid = 0;
-  for (unsigned lane = 0; lane < 64; ++lane)
-    for (unsigned k = 0; k < dwords; ++k) {
-      const bool whole = shape.atomic || structured;
-      const bool in = structured ? index[lane] < resource.records
-                      : whole    ? relative[lane] + shape.bytes <= limit
-                                 : relative[lane] + k * 4 + part <= limit;
-      access.valid[k] |= std::uint64_t{in} << lane & access.exec;
-      anyValid |= access.valid[k];
-    }
-  access.allValid = true;
-  for (unsigned k = 0; k < dwords; ++k)
-    access.allValid &= access.valid[k] == access.exec;
-  if (access.allValid)
-    return admitGlobal(wave, op, shape, access);
-  access.contiguous = false;
-  for (std::uint64_t mask = anyValid; mask != 0; mask &= mask - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(mask));
-    for (unsigned k = 0; k < dwords; ++k) {
-      if ((access.valid[k] >> lane & 1) == 0)
-        continue;
-      const std::uint64_t address = access.at[lane] + k * 4;
-      const bool fits = shape.store ? wave.memory->hostForStore(address, part) != nullptr
-                                    : wave.memory->host(address, part) != nullptr;
-      if (!fits || (shape.atomic && address % shape.bytes != 0)) {
-        failAccess(wave, op, shape, lane, address, fits ? "is not aligned" : "");
-        return false;
-      }
-    }
-    access.at[lane] += arenaBias(wave);
   }
   return true;
 }

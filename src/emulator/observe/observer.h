@@ -33,6 +33,8 @@ struct AccessEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
+  /// Set by the observer itself: nothing more is of interest, the run ends within the slices of its waves.
+  bool stopRun = false;
   /// `op` executes next; the registers hold what it reads.
   virtual void before(Wave&, const Op*) {}
   /// A memory instruction is about to touch memory (between before and after; ds_read2 and the like: one event for each

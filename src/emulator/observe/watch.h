@@ -4,6 +4,7 @@
 #include "emulator/observe/observer.h"
 #include "emulator/wave.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Watch {
     if (wave.stop == Stop::ended)
       for (Observer* observer : observers)
         observer->waveEnded(wave);
+  }
+  bool stopRequested() const {
+    return std::ranges::any_of(observers, [](const Observer* observer) { return observer->stopRun; });
   }
   void workgroupStarted(Workgroup& group) {
     for (Observer* observer : observers)

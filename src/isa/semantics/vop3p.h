@@ -96,4 +96,26 @@ ASMEVO_SEM dot8_u32_u4(const auto& d, auto a, auto b, auto c) {
   return d.add(d.add(low, high), c);
 }
 
+// With a clamp: the exact sum, saturated once. Four and eight narrow products cannot overflow by themselves.
+ASMEVO_SEM dot2_i32_i16_sat(const auto& d, auto a, auto b, auto c) {
+  auto low = d.sext(d.mul(sext16(d, a), sext16(d, b))), high = d.sext(d.mul(sextHi16(d, a), sextHi16(d, b)));
+  return clampI32(d, d.add(d.add(low, high), d.sext(c)));
+}
+ASMEVO_SEM dot2_u32_u16_sat(const auto& d, auto a, auto b, auto c) {
+  auto low = d.zext(d.mul(lo16(d, a), lo16(d, b))), high = d.zext(d.mul(hi16(d, a), hi16(d, b)));
+  return d.lo(d.umin(d.add(d.add(low, high), d.zext(c)), d.c64(0xffffffff)));
+}
+ASMEVO_SEM dot4_i32_i8_sat(const auto& d, auto a, auto b, auto c) {
+  return add_i32_sat(d, dot4_i32_i8(d, a, b, d.c32(0)), c);
+}
+ASMEVO_SEM dot4_u32_u8_sat(const auto& d, auto a, auto b, auto c) {
+  return add_u32_sat(d, dot4_u32_u8(d, a, b, d.c32(0)), c);
+}
+ASMEVO_SEM dot8_i32_i4_sat(const auto& d, auto a, auto b, auto c) {
+  return add_i32_sat(d, dot8_i32_i4(d, a, b, d.c32(0)), c);
+}
+ASMEVO_SEM dot8_u32_u4_sat(const auto& d, auto a, auto b, auto c) {
+  return add_u32_sat(d, dot8_u32_u4(d, a, b, d.c32(0)), c);
+}
+
 } // namespace asmevo::isa::semantics

@@ -234,6 +234,29 @@ ASMEVO_SEM sub_i32_sat(const auto& d, auto a, auto b) {
   auto overflow = d.and_(d.xor_(a, b), d.xor_(a, r));
   return d.select(d.slt(overflow, d.c32(0)), boundOf(d, a), r);
 }
+/// The mask stays the carry or borrow.
+ASMEVO_SEM add_co_sat(const auto& d, auto a, auto b) {
+  auto r = add_co(d, a, b);
+  return Out{d.select(r.mask, d.c32(0xffffffff), r.value), r.mask};
+}
+ASMEVO_SEM sub_co_sat(const auto& d, auto a, auto b) {
+  auto r = sub_co(d, a, b);
+  return Out{d.select(r.mask, d.c32(0), r.value), r.mask};
+}
+ASMEVO_SEM subrev_co_sat(const auto& d, auto a, auto b) {
+  return sub_co_sat(d, b, a);
+}
+ASMEVO_SEM addc_co_sat(const auto& d, auto a, auto b, auto carry) {
+  auto r = addc_co(d, a, b, carry);
+  return Out{d.select(r.mask, d.c32(0xffffffff), r.value), r.mask};
+}
+ASMEVO_SEM subb_co_sat(const auto& d, auto a, auto b, auto borrow) {
+  auto r = subb_co(d, a, b, borrow);
+  return Out{d.select(r.mask, d.c32(0), r.value), r.mask};
+}
+ASMEVO_SEM subbrev_co_sat(const auto& d, auto a, auto b, auto borrow) {
+  return subb_co_sat(d, b, a, borrow);
+}
 ASMEVO_SEM mad_u24_sat(const auto& d, auto a, auto b, auto c) {
   auto r = d.add(d.mul(d.zext(lo24(d, a)), d.zext(lo24(d, b))), d.zext(c));
   return d.lo(d.umin(r, d.c64(0xffffffff)));

@@ -1,0 +1,62 @@
+#include "emulator/debug/bounds_checker.h"
+
+#include "emulator/observe/finding_log.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace asmevo::emulator {
+
+namespace {
+
+class BoundsChecker final : public FindingObserver {
+ public:
+  void access(Wave& wave, const Op* op, const AccessEvent& event) override {
+    if (event.space != Space::global && event.space != Space::scalar)
+      return;
+    for (unsigned k = 0; k * 4 < event.bytes; ++k) {
+      const unsigned part = std::min(4u, event.bytes - k * 4);
+      std::uint64_t lanes = event.exec & event.valid[std::min<std::size_t>(k, event.valid.size() - 1)];
+      for (; lanes != 0; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+        const std::uint64_t address = event.address[lane] + k * 4;
+        if (address - begin < bytes && bytes - (address - begin) >= part) [[likely]]
+          continue;
+        const Region* region = wave.memory->regionAt(address);
+        if (!region) {
+          report(wave, op, event, lane, address);
+        } else if (region->address + region->size - address < part) {
+          report(wave, op, event, lane, region->address + region->size);
+        } else {
+          begin = region->address;
+          bytes = region->size;
+        }
+      }
+    }
+  }
+
+  std::vector<StrictFinding> findings() const override { return log.findings(); }
+
+ private:
+  void report(const Wave& wave, const Op* op, const AccessEvent& event, unsigned lane, std::uint64_t outside) {
+    log.add(event.load ? "out_of_bounds_read" : "out_of_bounds_write", op, op, wave, lane, [&] {
+      return fmt::format("{}, lane {} of wave {} of workgroup {}: {} of {} bytes at {:#x} leaves the buffers ({})",
+                         quoted(wave, op), lane, wave.waveInGroup, wave.group->index,
+                         event.atomic ? "atomic access"
+                         : event.load ? "load"
+                                      : "store",
+                         event.bytes, event.address[lane], wave.memory->describe(outside));
+    });
+  }
+
+  std::uint64_t begin = 0, bytes = 0; ///< the region last seen
+  FindingLog log;
+};
+
+} // namespace
+
+std::unique_ptr<FindingObserver> makeBoundsChecker() {
+  return std::make_unique<BoundsChecker>();
+}
+
+} // namespace asmevo::emulator

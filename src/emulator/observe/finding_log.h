@@ -1,0 +1,63 @@
+/// Findings by rule and pair of instructions, counted. Private to the emulator.
+#pragma once
+
+#include "emulator/debug/describe.h"
+#include "emulator/scheduler.h"
+#include "emulator/strict.h"
+
+#include <cstddef>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+namespace asmevo::emulator {
+
+class FindingLog {
+ public:
+  /// More distinct findings than that are counted, not kept.
+  static constexpr std::size_t limit = 10'000;
+
+  /// One occurrence. `rule` is a string literal or outlives the log; `message` is called for the first one of its kind.
+  template <class Message>
+  void add(std::string_view rule, const Op* producer, const Op* consumer, const Wave& wave, unsigned lane,
+           Message&& message) {
+    const Key key{rule, producer, consumer};
+    const auto known = index.find(key);
+    if (known != index.end()) {
+      ++list[known->second].count;
+      return;
+    }
+    if (list.size() >= limit) {
+      ++beyondLimit;
+      return;
+    }
+    index.emplace(key, list.size());
+    list.push_back({std::string(rule), objectAddress(wave, producer), objectAddress(wave, consumer), wave.waveInGroup,
+                    lane, wave.group->index, 1, message()});
+  }
+  const std::vector<StrictFinding>& findings() const { return list; }
+  std::uint64_t dropped() const { return beyondLimit; }
+
+ private:
+  struct Key {
+    std::string_view rule;
+    const Op *producer, *consumer;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      const std::hash<const void*> pointer;
+      return std::hash<std::string_view>()(key.rule) ^ (pointer(key.producer) * 31 + pointer(key.consumer)) * 0x9e3779b9;
+    }
+  };
+  std::unordered_map<Key, std::size_t, Hash> index;
+  std::vector<StrictFinding> list;
+  std::uint64_t beyondLimit = 0;
+};
+
+/// "v_add_f32_e32 v1, v2, v3" at 0x1234
+inline std::string quoted(const Wave& wave, const Op* op) {
+  return fmt::format("\"{}\" at {:#x}", op->inst->text, objectAddress(wave, op));
+}
+
+} // namespace asmevo::emulator
