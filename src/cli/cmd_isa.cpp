@@ -26,11 +26,12 @@ int check(const CheckArguments& arguments) {
   if (!bytes)
     return fail(bytes.error());
   emulator::VectorOptions options;
-  options.simd = arguments.simd == "avx2"     ? emulator::SimdLevel::avx2
+  options.simd = arguments.simd == "scalar"   ? emulator::SimdLevel::scalar
+                 : arguments.simd == "avx2"   ? emulator::SimdLevel::avx2
                  : arguments.simd == "avx512" ? emulator::SimdLevel::avx512
                                               : emulator::bestSimdLevel();
-  if (options.simd == emulator::SimdLevel::avx512 && emulator::bestSimdLevel() != emulator::SimdLevel::avx512)
-    return fail(usageError("this machine has no AVX-512"));
+  if (options.simd > emulator::bestSimdLevel())
+    return fail(usageError("this machine has no {}", arguments.simd));
   object::Target target;
   target.processor = arguments.processor;
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -112,7 +113,7 @@ void addIsa(CLI::App& app, int& exit) {
   checkCommand->add_option("file", arguments->file, "Vector file, one JSON object a line")->required();
   checkCommand->add_option("--mcpu", arguments->processor, "Target processor")->capture_default_str();
   checkCommand->add_option("--simd", arguments->simd, "Host vector level")
-      ->check(CLI::IsMember({"best", "avx2", "avx512"}))
+      ->check(CLI::IsMember({"best", "scalar", "avx2", "avx512"}))
       ->capture_default_str();
   checkCommand->add_flag("--json", arguments->asJson, "JSON output");
   checkCommand->callback([arguments, &exit] { exit = check(*arguments); });

@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/run_debug.h"
 #include "device/device.h"
 
 #include <nlohmann/json.hpp>
@@ -22,6 +23,7 @@ struct Options {
   std::string kernel;
   std::optional<std::size_t> onlyCase;
   emulator::RunOptions run;
+  DebugOptions debug;
   bool json = false;
 };
 
@@ -94,21 +96,28 @@ Result<int> run(const Options& options) {
     const std::string& wanted = options.kernel.empty() ? launch.kernel : options.kernel;
     ASMEVO_TRY(const auto loaded, device->load(object, wanted));
     ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(wanted));
+    ASMEVO_TRY(DebugSession debug, DebugSession::create(options.debug, object, *kernel, options.json));
+    emulator::RunOptions launchOptions = options.run;
+    debug.attach(launchOptions);
     const auto start = std::chrono::steady_clock::now();
-    auto result = loaded->launch(launch, options.run);
+    auto result = loaded->launch(launch, launchOptions);
     if (!result)
       return Error{result.error().kind, fmt::format("{}: {}", launch.name, result.error().message)};
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    clean = clean && result->guardViolations.empty();
+    const auto findings = debug.findings();
+    clean = clean && result->guardViolations.empty() && findings.empty();
     if (!options.out.empty()) {
       const fs::path folder(options.out);
       ASMEVO_CHECK(writeBuffers(dispatch.cases.size() == 1 ? folder : folder / fmt::format("case{}", i), launch,
                                 result->buffers));
     }
-    if (options.json)
+    if (options.json) {
       report.push_back(toJson(launch, kernel->name, *result));
-    else
+      report.back().update(debug.toJson());
+    } else {
       print(launch, kernel->name, *result, elapsed.count());
+      debug.print();
+    }
   }
   if (options.json)
     fmt::print("{}\n", ordered_json{{"object", options.object}, {"cases", std::move(report)}}.dump(2));
@@ -131,6 +140,7 @@ void addRun(CLI::App& app, int& exit) {
   command->add_option("--threads", options->run.threads, "Host threads")->check(CLI::Range(1u, 1024u));
   command->add_option("--max-instructions", options->run.maxInstructions, "Give up after that many wave-instructions")
       ->check(CLI::PositiveNumber);
+  addDebugOptions(*command, options->debug);
   command->add_flag("--json", options->json, "Report as json");
   command->callback([options, &exit] {
     const auto code = run(*options);

@@ -56,7 +56,7 @@ Result<CodeObject> objectOf(const Container& container, const OpenBundle& bundle
                             const BundleEntry& entry) {
   ASMEVO_TRY(Bytes bytes, bundle.read(entry));
   if (bytes.size() >= 4 && bytes[0] == 'B' && bytes[1] == 'C' && bytes[2] == 0xc0 && bytes[3] == 0xde)
-    return badInput("LLVM bitcode: the program was not linked for the device");
+    return asmevo::badInput("LLVM bitcode: the program was not linked for the device");
   return CodeObject::parse(std::move(bytes), fmt::format("{}#{}", container.source().name(), index));
 }
 

@@ -108,13 +108,13 @@ Result<emulator::RunResult> PreparedKernel::traceSample(const dispatch::Case& la
                                                         const std::vector<std::uint64_t>& sample) const {
   emulator::RunOptions options;
   options.traceWorkgroups.insert(sample.begin(), sample.end());
-  options.onlyTraced = true;
+  options.onlyWorkgroups = sample;
   options.maxInstructions = maxSampleInstructions;
   auto run = runnable->run(launch, options);
   if (run || run.error().kind != ErrorKind::fault)
     return run;
   // Alone, a workgroup that waits for another one waits forever: run them all.
-  options.onlyTraced = false;
+  options.onlyWorkgroups.clear();
   options.maxInstructions = emulator::RunOptions{}.maxInstructions;
   return runnable->run(launch, options);
 }

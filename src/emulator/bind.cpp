@@ -12,7 +12,15 @@ SimdLevel bestSimdLevel() {
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                     __builtin_cpu_supports("avx512cd");
-  return wide ? SimdLevel::avx512 : SimdLevel::avx2;
+  return wide ? SimdLevel::avx512 : hostSupported() ? SimdLevel::avx2 : SimdLevel::scalar;
+}
+
+std::vector<SimdLevel> hostSimdLevels() {
+  std::vector<SimdLevel> levels{SimdLevel::scalar};
+  for (const SimdLevel level : {SimdLevel::avx2, SimdLevel::avx512})
+    if (level <= bestSimdLevel())
+      levels.push_back(level);
+  return levels;
 }
 
 bool hostSupported() {

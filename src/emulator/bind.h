@@ -1,6 +1,7 @@
 /// From instructions to operations: each binder fills an Op for its classes or refuses the instruction by name.
 #pragma once
 
+#include "emulator/simd_level.h"
 #include "emulator/wave.h"
 #include "support/result.h"
 
@@ -13,11 +14,12 @@ namespace asmevo::emulator {
 /// Type of a source operand, which decides the bits of an inline constant or literal (CDNA3 ISA, "Constants").
 enum class ConstType : std::uint8_t { b32, f32, f16, bf16, b16, b64, f64, u64, pk16, pkF32 };
 
-/// Host vector instruction set of a handler build.
-enum class SimdLevel : std::uint8_t { avx2, avx512 };
-/// The best one this machine has; nullopt-like refusal is made by the caller through `hostSupported`.
-SimdLevel bestSimdLevel();
 bool hostSupported(); ///< AVX2, FMA and F16C at least
+
+/// One of three things by level: scalar, avx2, avx512.
+template <class T> T atLevel(SimdLevel level, T scalar, T avx2, T avx512) {
+  return level == SimdLevel::avx512 ? avx512 : level == SimdLevel::avx2 ? avx2 : scalar;
+}
 
 /// Owns handler-specific data of a program's ops.
 class Arena {

@@ -306,6 +306,7 @@ Status CodeImage::bindCode(const object::CodeObject& object) {
       section.opIndex[at / 4] = static_cast<std::uint32_t>(ops.size());
       ops.push_back(bind(section.begin + at, inst));
       usesSkip |= inst->base == "s_setvskip";
+      clock |= inst->base == "s_memtime" || inst->base == "s_memrealtime";
       at += std::max<std::size_t>(4, (inst->size + 3u) / 4 * 4);
     }
     Op end;

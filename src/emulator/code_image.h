@@ -57,6 +57,9 @@ class CodeImage {
   /// The op at a guest address, or null outside the code.
   const Op* opAt(std::uint64_t guestAddress, unsigned stream) const;
   const std::string& kernelName() const { return kernel; }
+  unsigned accumOffset() const { return context.accumOffset; } ///< physical number of a0
+  /// The code has s_memtime or the like: its behaviour may depend on how long it has run.
+  bool readsClock() const { return clock; }
 
  private:
   struct Section {
@@ -89,6 +92,7 @@ class CodeImage {
   BindContext context;
   std::vector<Section> sections;
   bool usesSkip = false;
+  bool clock = false;
   mutable Ops main; ///< all but the plain streams are built once, on demand
   mutable std::once_flag instrumentedOnce, observedOnce;
 

@@ -3,6 +3,7 @@
 
 #include "dispatch/dispatch.h"
 #include "emulator/guest_memory.h"
+#include "emulator/strict.h"
 #include "emulator/trace.h"
 #include "object/code_object.h"
 #include "support/result.h"
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,18 +28,25 @@ struct RunOptions {
   std::uint64_t poisonSeed = 0x9e3779b97f4a7c15;
   std::uint64_t maxInstructions = 20'000'000'000; ///< wave-instructions of the whole dispatch; then "endless kernel?"
   std::set<std::uint64_t> traceWorkgroups;        ///< dispatch indices of workgroups to trace
-  bool onlyTraced = false;                        ///< run no other workgroup (buffers are then partial)
+  std::vector<std::uint64_t> onlyWorkgroups;      ///< run only these (buffers are then partial); empty: all
   bool coverage = false;                          ///< count executions per instruction address
+  /// A strict run, on one host thread: memory operations are delivered by its rule, and findings are reported.
+  std::optional<StrictOptions> strict;
   std::vector<Observer*> observers; ///< called in this order, on one host thread (observe/observer.h); not owned
+  /// Address space for the loaded object at least: gives the buffers of two objects' runs the same addresses.
+  std::uint64_t imageSpan = 0;
 };
 
 struct RunResult {
+  bool brokenOff = false; ///< an observer had seen enough: buffers are what they were by then
   std::vector<Bytes> buffers; ///< in the case's order
   std::vector<GuardViolation> guardViolations;
   std::uint64_t waveInstructions = 0;
   std::uint64_t waves = 0;
   std::vector<WorkgroupTrace> traces;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> coverage; ///< (virtual address, executions), ascending
+  std::vector<StrictFinding> findings;                           ///< of a strict run
+  std::vector<std::string> strictNotes;                          ///< what limits a strict run's judgement, as sentences
 };
 
 /// A code object pre-decoded for one kernel; reusable for many runs, from many threads.
@@ -48,6 +57,7 @@ class Kernel {
   static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName);
   virtual ~Kernel() = default;
   virtual Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const = 0;
+  virtual std::uint64_t imageBytes() const = 0; ///< of the loaded object
   virtual std::uint64_t codeAddress() const = 0; ///< virtual address in the object that WaveTrace offsets count from
 };
 

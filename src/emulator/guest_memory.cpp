@@ -49,11 +49,12 @@ std::uint64_t lastDamage(const std::uint8_t* arena, std::uint64_t begin, std::ui
 Result<GuestMemory> GuestMemory::create(std::vector<Region> regions) {
   std::uint64_t cursor = 0;
   for (Region& region : regions) {
-    if (region.size > addressLimit / 2)
+    const std::uint64_t span = std::max(region.size, region.span);
+    if (span > addressLimit / 2)
       return refused("buffer '{}' of {} bytes does not fit the guest's address space", region.name, region.size);
     cursor = alignUp(cursor + guardBytes, regionAlignment);
     region.address = baseAddress + cursor;
-    cursor += region.size + guardBytes;
+    cursor += span + guardBytes;
     if (baseAddress + cursor >= addressLimit)
       return refused("the buffers do not fit the guest's address space (at '{}')", region.name);
   }

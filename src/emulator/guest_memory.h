@@ -17,6 +17,7 @@ struct Region {
   std::uint64_t address = 0; ///< guest virtual address, 256-byte aligned
   std::uint64_t size = 0;
   std::uint64_t readOnlyBytes = 0; ///< from its start: stores below `writableBegin()` are refused; first region only
+  std::uint64_t span = 0; ///< address space kept for it where that is more than `size`; what is left is guard zone
 };
 
 /// A guest store that landed in a guard zone, found after the run.

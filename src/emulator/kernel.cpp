@@ -2,14 +2,18 @@
 
 #include "emulator/bind.h"
 #include "emulator/code_image.h"
+#include "emulator/debug/bounds_checker.h"
 #include "emulator/launch.h"
 #include "emulator/observe/watch.h"
+#include "emulator/race/race_detector.h"
 #include "emulator/scheduler.h"
+#include "emulator/strict/strict_checker.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -33,60 +37,86 @@ class PreparedKernel final : public Kernel {
   PreparedKernel(std::shared_ptr<const CodeImage> image, object::Kernel kernel, object::Target target)
       : image(std::move(image)), kernel(std::move(kernel)), target(std::move(target)) {}
 
+  std::uint64_t imageBytes() const override { return image->bytes().size(); }
   std::uint64_t codeAddress() const override { return image->objectAddress(image->codeBegin()); }
 
   Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const override {
     ASMEVO_TRY(const LaunchShape shape, LaunchShape::of(launch, kernel, target));
-    ASMEVO_TRY(GuestMemory memory, layout(launch));
+    ASMEVO_TRY(GuestMemory memory, layout(launch, options.imageSpan));
     ASMEVO_TRY(const LaunchState state, LaunchState::create(shape, kernel, *image, memory, options, target));
 
     WorkgroupOrder order{shape.workgroups(), {}};
-    if (options.onlyTraced) {
-      for (const std::uint64_t index : options.traceWorkgroups)
+    if (!options.onlyWorkgroups.empty()) {
+      for (const std::uint64_t index : options.onlyWorkgroups)
         if (index < shape.workgroups())
           order.chosen.push_back(index);
       order.count = order.chosen.size();
     }
     if (options.coverage || !options.traceWorkgroups.empty())
       image->instrument();
+    const std::vector<std::unique_ptr<FindingObserver>> judges = judgesOf(options);
+    std::vector<Observer*> observers;
+    for (const auto& judge : judges)
+      observers.push_back(judge.get());
+    observers.insert(observers.end(), options.observers.begin(), options.observers.end());
     std::optional<Watch> watch;
-    if (!options.observers.empty()) {
+    if (!observers.empty()) {
       image->observe();
-      watch.emplace(options.observers);
+      watch.emplace(std::move(observers));
     }
-    ASMEVO_TRY(ScheduleResult schedule,
-               runWorkgroups(state, order, image->codeDwords(), options, watch ? &*watch : nullptr));
+    RunOptions schedule = options;
+    schedule.waveToBarrier |= options.strict && options.strict->delivery == Delivery::waveToBarrier;
+    ASMEVO_TRY(ScheduleResult ran,
+               runWorkgroups(state, order, image->codeDwords(), schedule, watch ? &*watch : nullptr));
 
     RunResult result;
-    result.waveInstructions = schedule.waveInstructions;
-    result.waves = schedule.waves;
-    result.traces = std::move(schedule.traces);
+    result.brokenOff = watch && watch->stopRequested();
+    result.waveInstructions = ran.waveInstructions;
+    result.waves = ran.waves;
+    result.traces = std::move(ran.traces);
     result.guardViolations = memory.checkGuards();
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
       const std::span<std::uint8_t> contents = memory.contents(memory.regions()[firstBuffer + i]);
       result.buffers.emplace_back(contents.begin(), contents.end());
     }
-    for (std::size_t i = 0; i < schedule.coverage.size(); ++i)
-      if (schedule.coverage[i] != 0)
-        result.coverage.emplace_back(codeAddress() + i * 4, schedule.coverage[i]);
+    for (std::size_t i = 0; i < ran.coverage.size(); ++i)
+      if (ran.coverage[i] != 0)
+        result.coverage.emplace_back(codeAddress() + i * 4, ran.coverage[i]);
+    for (const auto& judge : judges) {
+      std::ranges::move(judge->findings(), std::back_inserter(result.findings));
+      std::ranges::move(judge->notes(), std::back_inserter(result.strictNotes));
+    }
     return result;
   }
 
  private:
   static constexpr std::size_t codeRegion = 0, packetRegion = 1, kernargRegion = 2, firstBuffer = 3;
 
+  /// What a strict run is judged by. The first delivers memory, so that the others see what it does.
+  std::vector<std::unique_ptr<FindingObserver>> judgesOf(const RunOptions& options) const {
+    std::vector<std::unique_ptr<FindingObserver>> judges;
+    if (!options.strict)
+      return judges;
+    judges.push_back(makeStrictChecker(*options.strict, kernel, target));
+    if (options.strict->races) {
+      judges.push_back(makeRaceDetector());
+      judges.push_back(makeBoundsChecker());
+    }
+    return judges;
+  }
+
   /// The guest's memory with everything in it: code, packet and queue, kernarg segment, the case's buffers.
-  Result<GuestMemory> layout(const dispatch::Case& launch) const {
+  Result<GuestMemory> layout(const dispatch::Case& launch, std::uint64_t imageSpan) const {
     std::map<std::string, std::uint64_t> addresses;
     for (const dispatch::Buffer& buffer : launch.buffers)
       addresses[buffer.name] = 0;
     ASMEVO_TRY(const Bytes draft, dispatch::buildKernarg(launch, kernel, addresses));
     std::vector<Region> regions;
-    regions.push_back({"<code>", 0, image->bytes().size(), image->readOnlyBytes()});
-    regions.push_back({"<dispatch packet>", 0, packetRegionBytes, 0});
-    regions.push_back({"<kernarg>", 0, std::max<std::uint64_t>(draft.size(), 16), 0});
+    regions.push_back({"<code>", 0, image->bytes().size(), image->readOnlyBytes(), imageSpan});
+    regions.push_back({"<dispatch packet>", 0, packetRegionBytes, 0, 0});
+    regions.push_back({"<kernarg>", 0, std::max<std::uint64_t>(draft.size(), 16), 0, 0});
     for (const dispatch::Buffer& buffer : launch.buffers)
-      regions.push_back({buffer.name, 0, buffer.initial.size(), 0});
+      regions.push_back({buffer.name, 0, buffer.initial.size(), 0, 0});
     ASMEVO_TRY(GuestMemory memory, GuestMemory::create(std::move(regions)));
 
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)

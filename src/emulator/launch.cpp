@@ -149,6 +149,7 @@ Result<LaunchState> LaunchState::create(const LaunchShape& shape, const object::
   }
   if (next > descriptor.userSgprCount())
     return badInput("kernel '{}' enables {} user SGPRs but declares {}", kernel.name, next, descriptor.userSgprCount());
+  state.passedSgprs = next;
   state.firstSystemSgpr = descriptor.userSgprCount();
   for (unsigned d = 0; d < 3; ++d)
     state.passesId[d] = descriptor.workgroupId(d);
@@ -237,6 +238,8 @@ void LaunchState::startWave(Wave& wave, const Workgroup& group, const std::array
       wave.sgpr[next++] = group.id[d];
   if (passesInfo)
     wave.sgpr[next++] = (number == 0 ? 1u << 31 : 0u) | waves;
+  const auto below = [](unsigned count) { return (std::uint64_t{1} << count) - 1; };
+  wave.initialSgprs = below(passedSgprs) | (below(next) & ~below(firstSystemSgpr));
 
   const unsigned items = size[0] * size[1] * size[2], first = number * 64;
   const unsigned active = std::min(64u, items - first);

@@ -58,6 +58,7 @@ class LaunchState final : public WorkgroupFactory {
   std::vector<std::uint32_t> registerPoison; ///< one wave's VGPRs
   std::vector<std::uint8_t> ldsPoison;
   std::array<std::uint32_t, 256> scalars{}; ///< scalar space at entry but for the workgroup id
+  unsigned passedSgprs = 0;                 ///< user SGPRs with a value
   unsigned firstSystemSgpr = 0;
   std::array<bool, 3> passesId{};
   bool passesInfo = false;

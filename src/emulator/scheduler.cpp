@@ -1,6 +1,8 @@
 #include "emulator/scheduler.h"
 
 #include "emulator/code_image.h"
+#include "emulator/debug/describe.h"
+#include "emulator/debug/state_hash.h"
 #include "emulator/observe/watch.h"
 
 #include <algorithm>
@@ -26,6 +28,13 @@ constexpr std::size_t seededWindow = 4;
 constexpr std::uint64_t seededSlice = 2048;
 /// Turns without any workgroup ending after which they may be waiting for one outside the window.
 constexpr std::uint64_t seededPatience = 4096;
+/// Wave-instructions without any workgroup ending after which the run is first suspected to be endless; then whenever
+/// it has twice as many.
+constexpr std::uint64_t firstSuspicion = 16'000'000;
+/// From then on workgroups change places this often while others have not started: they may be what is waited for.
+constexpr std::int64_t impatientSlice = 65'536;
+/// Sweeps over all resident workgroups in which a state must come again to be noticed.
+constexpr unsigned suspectedSweeps = 64;
 
 std::uint64_t mix(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -52,6 +61,7 @@ struct Progress {
   std::atomic<std::uint64_t> next{0};
   std::atomic<std::uint64_t> executed{0};
   std::atomic<bool> abandoned{false};
+  std::atomic<unsigned> workers{0}; ///< that still run
   std::mutex lock;
   std::optional<Error> error; ///< the first
 
@@ -75,6 +85,12 @@ class Worker {
                                       residentGroups)) {}
 
   void run() {
+    work();
+    --progress.workers;
+  }
+
+ private:
+  void work() {
     while (!progress.abandoned) {
       if (resident.empty() || (wantsAnother() && resident.size() < limit))
         open();
@@ -94,12 +110,19 @@ class Worker {
       }
       resident.push_back(std::move(group));
       ++parked;
-      if (progress.executed.load() >= options.maxInstructions)
+      const std::uint64_t executed = progress.executed.load();
+      if (executed >= options.maxInstructions)
         return progress.abandon(endless());
+      if (executed - lastEnd >= suspicion && progress.workers == 1 && !canOpen()) {
+        suspicion *= 2;
+        if (repeats())
+          return;
+      }
     }
   }
 
- private:
+  bool canOpen() const { return resident.size() < limit && progress.next.load() < order.count; }
+
   bool wantsAnother() const {
     return options.seed == 0 ? parked != 0 : resident.size() < seededWindow || parked >= seededPatience;
   }
@@ -125,6 +148,8 @@ class Worker {
   }
 
   void finish(std::unique_ptr<Workgroup> group) {
+    lastEnd = progress.executed.load();
+    suspicion = firstSuspicion;
     if (watch)
       watch->workgroupEnded(*group);
     if (group->trace)
@@ -136,9 +161,13 @@ class Worker {
   /// Runs the waves in turn until all have ended, the workgroup's slice is used up or all that can run sleep.
   Visit visit(Workgroup& group) {
     std::int64_t slice = workgroupSlice;
-    if (options.seed != 0)
-      slice = static_cast<std::int64_t>(1 + mix(random) % (seededSlice * group.waves.size()));
     const std::uint64_t total = progress.executed.load();
+    if (probing)
+      slice = lockStepInstructions * static_cast<std::int64_t>(group.waves.size());
+    else if (options.seed != 0)
+      slice = static_cast<std::int64_t>(1 + mix(random) % (seededSlice * group.waves.size()));
+    else if (total - lastEnd >= firstSuspicion && canOpen())
+      slice = impatientSlice;
     const std::uint64_t left = options.maxInstructions > total ? options.maxInstructions - total : 1;
     slice = static_cast<std::int64_t>(std::min<std::uint64_t>(static_cast<std::uint64_t>(slice), left));
     std::uint64_t used = 0;
@@ -154,7 +183,7 @@ class Worker {
     turn.resize(count);
     std::iota(turn.begin(), turn.end(), std::size_t{0});
     while (true) {
-      if (options.seed != 0)
+      if (options.seed != 0 && !probing)
         for (std::size_t i = count; i > 1; --i)
           std::swap(turn[i - 1], turn[mix(random) % i]);
       std::size_t ended = 0, ran = 0, asleep = 0;
@@ -168,11 +197,15 @@ class Worker {
           continue;
         ++ran;
         std::int64_t budget = alone ? slice : lockStepInstructions;
-        if (options.seed != 0 && !options.waveToBarrier)
+        if (options.seed != 0 && !options.waveToBarrier && !probing)
           budget = static_cast<std::int64_t>(1 + mix(random) % (2 * lockStepInstructions));
         used += resume(wave, std::min(budget, slice));
         if (wave.stop == Stop::fault) {
           progress.abandon(faultOf(group, wave));
+          return Visit::fault;
+        }
+        if (watch && watch->stopRequested()) {
+          progress.abandoned = true;
           return Visit::fault;
         }
         if (wave.stop == Stop::ended)
@@ -204,7 +237,89 @@ class Worker {
     return wave.instructions - before;
   }
 
+  /// Gives every resident workgroup small turns in a fixed order until their state comes again or the attempt is given
+  /// up; true when the run is over. State is compared in steps: scalars of every sweep, vectors and LDS when the
+  /// scalars came again, memory when those did, too.
+  bool repeats() {
+    if (resident.front()->waves.front().code->readsClock())
+      return false;
+    probing = true;
+    const bool over = sweep();
+    probing = false;
+    return over;
+  }
+
+  bool sweep() {
+    StateHash scalars, vectors, memory;
+    unsigned markedAt = 0, window = 1, matches = 0, lastMatch = 0;
+    for (unsigned turnNumber = 0; turnNumber < suspectedSweeps; ++turnNumber) {
+      for (auto group = resident.begin(); group != resident.end(); ++group) {
+        const Visit outcome = visit(**group);
+        if (outcome == Visit::parked)
+          continue;
+        if (outcome == Visit::finished) {
+          std::unique_ptr<Workgroup> done = std::move(*group);
+          resident.erase(group);
+          finish(std::move(done));
+        }
+        return outcome == Visit::fault;
+      }
+      StateHash now;
+      for (const auto& group : resident)
+        addScalars(now, *group);
+      if (turnNumber != 0 && now == scalars) {
+        StateHash nowVectors;
+        for (const auto& group : resident)
+          addVectors(nowVectors, *group);
+        if (matches != 0 && !(nowVectors == vectors))
+          return false;
+        vectors = nowVectors;
+        if (++matches == 1)
+          continue;
+        StateHash nowMemory;
+        addMemory(nowMemory, *resident.front()->waves.front().memory);
+        if (matches == 3 && nowMemory == memory) {
+          progress.abandon(neverEnds(turnNumber - lastMatch));
+          return true;
+        }
+        if (matches == 3)
+          return false;
+        memory = nowMemory;
+        lastMatch = turnNumber;
+      } else if (matches == 0 && turnNumber - markedAt >= window) {
+        scalars = now;
+        markedAt = turnNumber;
+        window *= 2;
+      }
+    }
+    return false;
+  }
+
+  Error neverEnds(unsigned turns) const {
+    const bool barrier = std::ranges::any_of(resident, [](const auto& group) {
+      return std::ranges::any_of(group->waves, [](const Wave& wave) { return wave.stop == Stop::barrier; });
+    });
+    const std::uint64_t waiting = order.count - std::min(order.count, progress.next.load());
+    return faultError(
+        "kernel '{}' never ends: after {} wave-instructions, registers, LDS and memory are as they were {} turns of "
+        "each wave earlier{}{}{}",
+        kernelName(), progress.executed.load(), turns,
+        barrier ? "; waves wait at a barrier for others that do not get there" : "",
+        waiting != 0
+            ? fmt::format("; {} workgroups have not started, {} are all that can be resident", waiting, resident.size())
+            : "",
+        positions("goes round through"));
+  }
+
   Error endless() const {
+    return faultError("kernel '{}' is still running after {} wave-instructions: endless?{}", kernelName(),
+                      options.maxInstructions, positions("is at"));
+  }
+
+  const std::string& kernelName() const { return resident.front()->waves.front().code->kernelName(); }
+
+  /// Where every wave of the first workgroups is.
+  std::string positions(std::string_view verb) const {
     constexpr std::size_t shown = 4;
     std::string where;
     std::size_t listed = 0;
@@ -214,17 +329,10 @@ class Worker {
         break;
       }
       where += fmt::format("\n  {}:", position(*group));
-      for (const Wave& wave : group->waves) {
-        if (wave.stop == Stop::ended)
-          where += fmt::format("\n    wave {} has ended", wave.waveInGroup);
-        else
-          where += fmt::format("\n    wave {} {} {}", wave.waveInGroup,
-                               wave.stop == Stop::barrier ? "waits at the barrier before" : "is at",
-                               instructionAt(wave, wave.resume));
-      }
+      for (const Wave& wave : group->waves)
+        where += "\n    " + describePosition(wave, verb);
     }
-    return faultError("kernel '{}' is still running after {} wave-instructions: endless?{}",
-                      resident.front()->waves.front().code->kernelName(), options.maxInstructions, where);
+    return where;
   }
 
   const WorkgroupFactory& factory;
@@ -238,7 +346,10 @@ class Worker {
   std::deque<std::unique_ptr<Workgroup>> resident;
   std::vector<std::unique_ptr<Workgroup>> spare;
   std::vector<std::size_t> turn;
-  std::uint64_t parked = 0; ///< turns given up since a workgroup last started or ended
+  bool probing = false;                     ///< turns are small and in a fixed order
+  std::uint64_t suspicion = firstSuspicion; ///< instructions since `lastEnd` that call for a look
+  std::uint64_t lastEnd = 0;                ///< instructions of the run when a workgroup last ended here
+  std::uint64_t parked = 0;                 ///< turns given up since a workgroup last started or ended
 };
 
 } // namespace
@@ -259,6 +370,7 @@ Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const Work
   std::vector<ScheduleResult> results(threads);
   for (ScheduleResult& result : results)
     result.coverage.assign(options.coverage ? coverageDwords : 0, 0);
+  progress.workers = static_cast<unsigned>(threads);
   const auto work = [&](std::size_t i) { Worker(factory, order, options, progress, results[i], watch).run(); };
   {
     std::vector<std::jthread> helpers;

@@ -9,7 +9,7 @@ namespace asmevo::emulator {
 
 /// When memory operations take effect in a strict run. Each order is one the ISA allows.
 enum class Delivery : std::uint8_t {
-  late,         ///< all at the latest moment that waits and counter sizes leave: data moves to registers, LDS and memory then
+  late, ///< all at the latest moment that waits and counter sizes leave: data moves to registers, LDS and memory then
   ldsEarly,     ///< as late, but LDS reads take place when they issue: shows a read moved above its barrier
   waveToBarrier ///< in order, each wave run to its next barrier before the others
 };

@@ -85,7 +85,8 @@ struct alignas(64) Wave {
   Watch* watch = nullptr;     ///< null when not observed
   bool reports = false;       ///< traced or observed: memory handlers report accesses (memory/trace.cpp)
   std::uint32_t waveInGroup = 0;
-  std::uint32_t gprIdx = 0; ///< s_set_gpr_idx_on state: 0 off, else 0x10000 | mode bits | index<<8
+  std::uint64_t initialSgprs = 0; ///< bit i: s[i] was given a value before the start
+  std::uint32_t gprIdx = 0;       ///< s_set_gpr_idx_on state: 0 off, else 0x10000 | mode bits | index<<8
   std::uint32_t scratchPerLane = 0;
   const Op* codeBegin = nullptr;
   std::uint64_t codeAddress = 0; ///< guest address that trace offsets count from

@@ -83,16 +83,22 @@ constexpr PrefixClass prefixClasses[] = {
 
 // Operations that keep a part of their destination: 16-bit ones of GFX9 in VOP3 and those made from MAC and FMAC (LLVM
 // AMDGPU: "some instructions changed to preserving the high bits" on GFX9); conversions to fp8 and fp4, which write one
-// half or byte (CDNA3 and CDNA4 ISA, OPSEL); one lane; a register found by M0.
+// half or byte (CDNA3 and CDNA4 ISA, OPSEL); one lane; a register found by M0. LLVM does not tie
+// V_PK_FMAC_F16 to what it adds to, nor V_CVT_PKACCUM_U8_F32 to the bytes it keeps.
 constexpr std::string_view partialWriters[] = {
-    "v_mad_f16",        "v_fma_f16",        "v_div_fixup_f16",  "v_mad_u16",        "v_mad_i16",
-    "v_med3_f16",       "v_med3_i16",       "v_med3_u16",       "v_min3_f16",       "v_min3_i16",
-    "v_min3_u16",       "v_max3_f16",       "v_max3_i16",       "v_max3_u16",       "v_add_i16",
-    "v_sub_i16",        "v_mad_mixlo_f16",  "v_mad_mixhi_f16",  "v_fma_mixlo_f16",  "v_fma_mixhi_f16",
-    "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32", "v_movreld_b32",
-    "v_movrelsd_b32",   "v_writelane_b32",  "v_mac_f16",        "v_fmac_f16",       "v_madak_f16",
-    "v_madmk_f16",      "v_fmaak_f16",      "v_fmamk_f16",      "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32",
-    "v_bitop3_b16",     "v_sat_pk_u8_i16",
+    "v_mad_f16",        "v_fma_f16",        "v_div_fixup_f16",
+    "v_mad_u16",        "v_mad_i16",        "v_med3_f16",
+    "v_med3_i16",       "v_med3_u16",       "v_min3_f16",
+    "v_min3_i16",       "v_min3_u16",       "v_max3_f16",
+    "v_max3_i16",       "v_max3_u16",       "v_add_i16",
+    "v_sub_i16",        "v_mad_mixlo_f16",  "v_mad_mixhi_f16",
+    "v_fma_mixlo_f16",  "v_fma_mixhi_f16",  "v_cvt_pk_fp8_f32",
+    "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32",
+    "v_movreld_b32",    "v_movrelsd_b32",   "v_writelane_b32",
+    "v_mac_f16",        "v_fmac_f16",       "v_madak_f16",
+    "v_madmk_f16",      "v_fmaak_f16",      "v_fmamk_f16",
+    "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_bitop3_b16",
+    "v_sat_pk_u8_i16",  "v_pk_fmac_f16",    "v_cvt_pkaccum_u8_f32",
 };
 
 /// By the type of the result, which is the first that the mnemonic names ("v_cvt_f16_f32", not "v_cvt_f32_f16"); packed
@@ -252,16 +258,20 @@ void mendEffects(Instruction& inst, const EffectRules& rules) {
   mendIndirect(inst);
   if (rules.vgprBanks)
     mendBanks(inst);
-  // LLVM's lists lack EXEC for operations that it makes late, and MODE for two that round.
+  // LLVM's lists lack EXEC for operations that it makes late, and MODE for some that round or flush.
   constexpr std::string_view ignoreExec[] = {"v_readlane_b32", "v_writelane_b32", "v_nop", "v_clrexcp", "v_pipeflush"};
   if (inst.cls == valu && !contains(ignoreExec, base))
     for (unsigned half = 0; half < rules.waveSize / 32; ++half)
       addUnit(inst.readRanges, sreg::execLo + half);
-  if (base == "v_cvt_pk_bf16_f32" || base == "v_cvt_pk_f16_f32")
+  constexpr std::string_view readMode[] = {"v_cvt_pk_bf16_f32",   "v_cvt_pk_f16_f32",  "v_cvt_flr_i32_f32",
+                                           "v_cvt_floor_i32_f32", "v_cvt_rpi_i32_f32", "v_cvt_nearest_i32_f32"};
+  if (contains(readMode, base))
     addUnit(inst.readRanges, sreg::mode);
   if (base.starts_with("s_subvector_loop_"))
     for (auto* ranges : {&inst.readRanges, &inst.writeRanges})
       addScalarRange(*ranges, sreg::execLo, 2);
+  if (base.starts_with("s_subvector_loop_") && !inst.operands.empty()) // the other half of EXEC, kept between passes
+    addScalarRange(inst.writeRanges, inst.operands[0].index, 1);
   // A D16 load keeps the other half of its destination (with SRAMECC it may clear it instead: still an input to us).
   const bool isD16Load =
       inst.mayLoad && (base.find("_d16") != std::string_view::npos || inst.text.find(" d16") != std::string::npos);

@@ -668,8 +668,7 @@ class Flow64 {
   }
 
   /// Both halves are there: the address is known.
-  void form(InstrPlace place, Serial serial, Serial low, const Sum& sum, const Constant& high,
-            bool negated) {
+  void form(InstrPlace place, Serial serial, Serial low, const Sum& sum, const Constant& high, bool negated) {
     const auto literal = literals.find(high.literal);
     const std::uint64_t distance = sum.value | static_cast<std::uint64_t>(high.value) << 32;
     const std::uint64_t target = negated ? sum.anchor - distance : sum.anchor + distance;

@@ -128,19 +128,6 @@ bool lexesWhole(const std::string& yaml) {
   return std::ranges::all_of(yaml, [](char c) { return c == '\n' || (c >= 0x20 && c < 0x7f); });
 }
 
-/// What LLVM's assembler makes of the YAML, or nothing if it would refuse it.
-std::optional<std::string> assembledMetadata(const std::string& yaml) {
-  llvm::msgpack::Document document;
-  if (!document.fromYAML(yaml))
-    return std::nullopt;
-  llvm::AMDGPU::HSAMD::V3::MetadataVerifier verifier(/*Strict=*/false);
-  if (!verifier.verify(document.getRoot()))
-    return std::nullopt;
-  std::string blob;
-  document.writeToBlob(blob);
-  return blob;
-}
-
 } // namespace
 
 bool isMadeByLinker(const object::Section& section) {
@@ -292,6 +279,18 @@ Result<std::string> printDataSection(const object::CodeObject& object, const obj
       text += byteLines(contents.subspan(address - section.address, next - address));
   }
   return text;
+}
+
+std::optional<std::string> assembledMetadata(const std::string& yaml) {
+  llvm::msgpack::Document document;
+  if (!document.fromYAML(yaml))
+    return std::nullopt;
+  llvm::AMDGPU::HSAMD::V3::MetadataVerifier verifier(/*Strict=*/false);
+  if (!verifier.verify(document.getRoot()))
+    return std::nullopt;
+  std::string blob;
+  document.writeToBlob(blob);
+  return blob;
 }
 
 std::string printMetadata(const object::CodeObject& object) {

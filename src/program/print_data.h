@@ -5,6 +5,8 @@
 #include "program/labels.h"
 #include "support/result.h"
 
+#include <optional>
+#include <span>
 #include <string>
 
 namespace asmevo::program {
@@ -27,6 +29,9 @@ void requireDataReferences(const object::CodeObject& object, Labels& labels);
 
 /// NT_AMDGPU_METADATA: as .amdgpu_metadata where the assembler makes the same bytes of it, else as a raw note.
 std::string printMetadata(const object::CodeObject& object);
+
+/// The msgpack document that LLVM's assembler makes of metadata in YAML; nothing if it would refuse it.
+std::optional<std::string> assembledMetadata(const std::string& yaml);
 
 /// What a slot of .got holds: the name to use with @gotpcrel32. Empty if unknown.
 std::string gotSymbol(const object::CodeObject& object, std::uint64_t slot);

@@ -20,7 +20,7 @@ class Rebuild {
       : object(object), program(original), codec(codec), policy(policy) {}
 
   Result<Bytes> run() {
-    ASMEVO_CHECK(checkCounters());
+    ASMEVO_CHECK(checkInstructions());
     for (;;) {
       Layout layout(object, program, codec, policy);
       ASMEVO_CHECK(layout.place());
@@ -34,15 +34,16 @@ class Rebuild {
         return policy == Policy::inPlace ? old : layout.moved(old);
       };
       bool widened = false;
-      ASMEVO_CHECK(relocateTables(layout, rewrite));
       if (staysInPlace(layout)) {
         ASMEVO_CHECK(emit(layout, object::AddressPlan(), rewrite, widened));
         return spliced(rewrite);
       }
       ASMEVO_TRY(const object::AddressPlan plan, object::planAddresses(object, rewrite));
       ASMEVO_CHECK(emit(layout, plan, rewrite, widened));
-      if (!widened)
-        return object::rewriteObject(object, rewrite);
+      if (widened)
+        continue;
+      ASMEVO_CHECK(writeTables(layout, plan, rewrite));
+      return object::rewriteObject(object, rewrite);
     }
   }
 
@@ -52,7 +53,11 @@ class Rebuild {
   isa::Codec& codec;
   Policy policy;
 
-  Status checkCounters() const {
+  Status checkInstructions() const {
+    for (const CodeTable& table : program.codeTables)
+      for (const BlockId target : table.targets)
+        if (target >= program.blocks.size())
+          return usageError("the table at 0x{:x} leads to no block", table.address);
     for (const Block& block : program.blocks)
       for (const Instr& instr : block.instrs)
         if (!instr.inst)
@@ -197,6 +202,61 @@ class Rebuild {
                        each.instr->address);
       each.instr->inst = codec.decode(each.bytes);
       widened = true;
+    }
+    return {};
+  }
+
+  /// Where the entry's bytes go: in a code section that is written anyway, or in new contents of a data section.
+  std::span<std::uint8_t> tableBytes(const Layout& layout, object::Rewrite& rewrite, std::uint64_t entry,
+                                     unsigned bytes) const {
+    for (std::size_t index = 0; index < object.sections().size(); ++index) {
+      const object::Section& section = object.sections()[index];
+      if ((section.flags & llvm::ELF::SHF_ALLOC) == 0 || section.type == llvm::ELF::SHT_NOBITS ||
+          !section.contains(entry))
+        continue;
+      auto edit = std::ranges::find(rewrite.code, index, &object::SectionEdit::section);
+      if (edit == rewrite.code.end()) {
+        const auto contents = object.contents(section);
+        rewrite.code.push_back({index, Bytes(contents.begin(), contents.end())});
+        edit = rewrite.code.end() - 1;
+      }
+      const std::uint64_t now = layout.sectionSizes().contains(index) ? rewrite.moved(entry) : entry;
+      const std::uint64_t at = now - section.address;
+      if (at > edit->contents.size() || bytes > edit->contents.size() - at)
+        return {};
+      return std::span(edit->contents).subspan(at, bytes);
+    }
+    return {};
+  }
+
+  /// Distances in tables of code addresses.
+  Status writeTables(const Layout& layout, const object::AddressPlan& plan, object::Rewrite& rewrite) const {
+    for (const CodeTable& table : program.codeTables) {
+      if (!table.isRelative)
+        continue;
+      std::uint64_t base = plan.map(table.base);
+      if (table.getpcId != 0) {
+        const auto anchor = layout.anchor(table.getpcId);
+        const auto home = std::ranges::find_if(program.blocks, [&](const Block& block) {
+          return std::ranges::find(block.instrs, table.getpcId, &Instr::getpcId) != block.instrs.end();
+        });
+        if (!anchor || home == program.blocks.end())
+          return refused("the table at 0x{:x} needs exactly one s_getpc_b64 that it counts from", table.address);
+        base = *anchor + shiftOf(layout, plan, home->section);
+      }
+      for (std::size_t i = 0; i < table.targets.size(); ++i) {
+        const std::uint64_t at = table.address + i * table.entryBytes;
+        const Block& target = program.blocks[table.targets[i]];
+        const std::uint64_t address = layout.blockAddress(table.targets[i]) + shiftOf(layout, plan, target.section);
+        const std::uint64_t distance = address - base;
+        const bool fits = table.entryBytes == 8 ||
+                          (table.isSigned ? static_cast<std::int64_t>(distance) == static_cast<std::int32_t>(distance)
+                                          : distance >> 32 == 0);
+        const std::span<std::uint8_t> bytes = tableBytes(layout, rewrite, at, table.entryBytes);
+        if (!fits || bytes.empty())
+          return refused("the table entry at 0x{:x} cannot hold the distance to 0x{:x}", at, address);
+        std::memcpy(bytes.data(), &distance, table.entryBytes);
+      }
     }
     return {};
   }

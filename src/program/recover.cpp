@@ -23,8 +23,8 @@ namespace elf = llvm::ELF;
 constexpr std::uint64_t preloadPrologueBytes = 256; ///< LLVM AMDGPUUsage, "Preloaded Kernel Arguments"
 
 // Limits that real code stays far below, so that hostile code costs no more than linear time.
-constexpr std::size_t codeProbe = 4096;      ///< instructions that settle whether something is code
-constexpr std::size_t maxRounds = 64;        ///< of decoding what the last round's addresses led to
+constexpr std::size_t codeProbe = 4096;       ///< instructions that settle whether something is code
+constexpr std::size_t maxRounds = 64;         ///< of decoding what the last round's addresses led to
 constexpr std::size_t maxPassed = 1000;       ///< program counters passed to functions
 constexpr std::size_t maxTableEntries = 4096; ///< of a table of code addresses
 
@@ -509,8 +509,8 @@ class Recovery {
       Instr* instr = instrAt(jump);
       if (!instr)
         continue;
-      CodeTable table{known.use.table, known.use.entryBytes, known.use.isRelative, known.use.isSigned,
-                      known.use.base,  0,                    {}};
+      CodeTable table{
+          known.use.table, known.use.entryBytes, known.use.isRelative, known.use.isSigned, known.use.base, 0, {}};
       for (const std::uint64_t target : known.targets)
         if (const auto block = blockAt(target))
           table.targets.push_back(*block);
@@ -627,7 +627,8 @@ class Recovery {
 
   bool learnTable(const AddressFlow& flow, const AddressFlow::TableJump& use) {
     const Instr& jump = instrOf(use.at);
-    const std::uint64_t base = use.counter ? instrOf(*use.counter).address + instrOf(*use.counter).inst->size : use.base;
+    const std::uint64_t base =
+        use.counter ? instrOf(*use.counter).address + instrOf(*use.counter).inst->size : use.base;
     const std::uint64_t boundary = boundaryAfter(flow, use.table);
     std::uint64_t end = use.isIndexed ? boundary : use.table + use.entryBytes;
     KnownTable table{use, {}, flowOf(jump.inst) == Flow::call};
@@ -682,7 +683,8 @@ class Recovery {
     for (Block& block : program.blocks)
       if (!block.opaque)
         for (Instr& instr : block.instrs)
-          if (isSop1(*instr.inst) && (isGetpc(*codec.complete(instr.inst)) || instr.inst->base.starts_with("s_add_pc_")))
+          if (isSop1(*instr.inst) &&
+              (isGetpc(*codec.complete(instr.inst)) || instr.inst->base.starts_with("s_add_pc_")))
             instr.getpcId = ++id;
     for (const AddressFlow::Reference& found : flow.references) {
       Instr& instr = program.blocks[found.at.block].instrs[found.at.index];

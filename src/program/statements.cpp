@@ -50,6 +50,10 @@ Statements::Statements(const object::CodeObject& object, const Program& program,
   for (const Function& function : program.functions)
     if (function.preloadEntry)
       places.require(program.blocks[*function.preloadEntry].address);
+  for (const CodeTable& table : program.codeTables)
+    for (const BlockId target : table.targets)
+      if (program.blocks[target].address != noAddress)
+        places.require(program.blocks[target].address);
   for (const Block& block : program.blocks) {
     if (block.entersByRegister && block.address != noAddress)
       places.require(block.address);
@@ -125,6 +129,8 @@ std::optional<std::string> Statements::referenceText(const Block& block, const I
   if (!instr.pcRef || block.opaque || instr.inst->cls == isa::InstClass::unknown)
     return std::nullopt;
   const PcReference& reference = *instr.pcRef;
+  if (reference.wide || reference.keepsSign || reference.bias != 0)
+    return std::nullopt;
   const auto constant = sop2Constant(*instr.inst);
   const auto anchor = anchors.find(reference.getpcId);
   if (!constant || !constant->isLiteral || anchor == anchors.end())

@@ -11,8 +11,8 @@ namespace asmevo::emulator {
 namespace {
 
 class AluForms : public ::testing::TestWithParam<SimdLevel> {};
-INSTANTIATE_TEST_SUITE_P(Levels, AluForms, ::testing::ValuesIn(simdLevels()),
-                         [](const auto& info) { return info.param == SimdLevel::avx2 ? "avx2" : "avx512"; });
+INSTANTIATE_TEST_SUITE_P(Levels, AluForms, ::testing::ValuesIn(hostSimdLevels()),
+                         [](const auto& info) { return levelName(info.param); });
 
 TEST_P(AluForms, ScalarAndConstantSources) {
   AluRig rig(GetParam());

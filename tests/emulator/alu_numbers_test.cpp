@@ -47,7 +47,7 @@ unsigned misrounded(AluRig& rig, const std::string& line, const std::function<fl
 }
 
 TEST(AluNumbers, TranscendentalsAreCorrectlyRounded) {
-  for (const SimdLevel level : simdLevels()) {
+  for (const SimdLevel level : hostSimdLevels()) {
     AluRig rig(level);
     const auto wide = [](Random& r) { return static_cast<float>(r.uniform(-126, 127)); };
     const auto positive = [](Random& r) {
@@ -98,7 +98,7 @@ std::uint32_t halfOf(__int128 value, bool negativeZero) {
 }
 
 TEST(AluNumbers, HalfFmaRoundsOnce) {
-  for (const SimdLevel level : simdLevels()) {
+  for (const SimdLevel level : hostSimdLevels()) {
     AluRig rig(level);
     Random random(11);
     for (unsigned round = 0; round < 400; ++round) {
@@ -123,7 +123,7 @@ TEST(AluNumbers, HalfFmaRoundsOnce) {
 }
 
 TEST(AluNumbers, IntegerProductsAndFields) {
-  for (const SimdLevel level : simdLevels()) {
+  for (const SimdLevel level : hostSimdLevels()) {
     AluRig rig(level);
     Random random(13);
     for (unsigned round = 0; round < 50; ++round) {

@@ -2,11 +2,8 @@
 
 namespace asmevo::emulator {
 
-std::vector<SimdLevel> simdLevels() {
-  std::vector<SimdLevel> levels{SimdLevel::avx2};
-  if (bestSimdLevel() == SimdLevel::avx512)
-    levels.push_back(SimdLevel::avx512);
-  return levels;
+std::string levelName(SimdLevel level) {
+  return atLevel<const char*>(level, "scalar", "avx2", "avx512");
 }
 
 AluRig::AluRig(SimdLevel simd) : level(simd) {

@@ -16,8 +16,8 @@
 
 namespace asmevo::emulator {
 
-/// The handler builds that this machine can run.
-std::vector<SimdLevel> simdLevels();
+/// "avx2".
+std::string levelName(SimdLevel level);
 
 class AluRig {
  public:

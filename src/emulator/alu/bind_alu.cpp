@@ -201,6 +201,14 @@ bool fitsSource(const Src& src, OperandType type) {
   return src.kind == SrcKind::sgpr && src.reg != 254 && src.reg + 2u <= 256u;
 }
 
+/// Integer opcodes whose exact result always fits: clamp has nothing to do.
+bool alwaysInRange(std::string_view base) {
+  for (const std::string_view part : {"_min", "_max", "_med3", "_frexp_exp_", "_ffbh_", "_ffbl_", "_bcnt_"})
+    if (base.find(part) != std::string_view::npos)
+      return true;
+  return false;
+}
+
 } // namespace
 
 const CoreEntry* findCore(std::string_view name, SimdLevel level) {
@@ -208,10 +216,11 @@ const CoreEntry* findCore(std::string_view name, SimdLevel level) {
   indexOf(ns::intCores(), ns::int16Cores(), ns::floatCores(), ns::halfCores(), ns::doubleCores(),                      \
           ns::transcendentalCores(), ns::compareIntCores(), ns::compareFloatCores(), ns::packedCores(),                \
           ns::conversionCores())
+  static const auto plain = ASMEVO_TABLES(scalar);
   static const auto narrow = ASMEVO_TABLES(avx2);
   static const auto wide = ASMEVO_TABLES(avx512);
 #undef ASMEVO_TABLES
-  const auto& map = level == SimdLevel::avx512 ? wide : narrow;
+  const auto& map = *atLevel(level, &plain, &narrow, &wide);
   const auto it = map.find(name);
   return it == map.end() ? nullptr : it->second;
 }
@@ -316,7 +325,8 @@ Status bindVector(const isa::Instruction& inst, const BindContext& context, cons
             plan.unwritten == sem::Unwritten::zero;
   general |= plan.dpp || plan.insert || plan.clamp || plan.omod != 0;
 
-  const Handler generic = context.simd == SimdLevel::avx512 ? &avx512::generalHandler : &avx2::generalHandler;
+  const Handler generic =
+      atLevel(context.simd, &scalar::generalHandler, &avx2::generalHandler, &avx512::generalHandler);
   if (!entry.anyKind)
     op.fn = generic;
   else if (general)
@@ -344,7 +354,7 @@ Status bindAlu(const isa::Instruction& inst, const BindContext& context, Op& op)
     // Conversions to integers saturate anyway.
     if (const CoreEntry* saturating = findCore(std::string(base) + "__clamp", context.simd))
       entry = saturating;
-    else if (!base.starts_with("v_cvt_"))
+    else if (!base.starts_with("v_cvt_") && !alwaysInRange(base))
       return refused("opcode {} with clamp is not modelled", inst.mnemonic);
   }
   return bindVector(inst, context, *entry, op);

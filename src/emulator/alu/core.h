@@ -28,6 +28,11 @@ ASMEVO_LANE U32x16 permuted(U32x16 x, U32x16 lane) {
 #if defined(__AVX512F__)
   return __builtin_bit_cast(
       U32x16, _mm512_permutexvar_epi32(__builtin_bit_cast(__m512i, lane), __builtin_bit_cast(__m512i, x)));
+#elif !defined(__AVX2__)
+  U32x16 moved;
+  for (unsigned i = 0; i < 16; ++i)
+    moved[i] = x[lane[i]];
+  return moved;
 #else
   struct Halves {
     __m256i low, high;

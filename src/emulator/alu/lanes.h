@@ -1,6 +1,7 @@
 /// The vector value domain: 16 lanes at a time. Included by *_simd.cpp only, which are built once per host vector
-/// level; everything here is inlined into them. Both levels give the same bits: every NaN result is canonical, every
-/// constant and every order of operations is spelled out, and no library function is called.
+/// level; everything here is inlined into them. All levels give the same bits: every NaN result is canonical, every
+/// constant and every order of operations is spelled out, and of library functions only exact ones are called (fma,
+/// floor and the like, where the level lacks the instruction).
 #pragma once
 
 #include "emulator/alu/mode_state.h"
@@ -8,6 +9,8 @@
 #include "isa/semantics/domain.h"
 
 #include <cstdint>
+
+#include <immintrin.h>
 
 #define ASMEVO_LANE [[gnu::always_inline]] inline
 
@@ -57,12 +60,41 @@ ASMEVO_LANE F64x16 asF64(U64x16 x) {
 ASMEVO_LANE U64x16 asU64(F64x16 x) {
   return __builtin_bit_cast(U64x16, x);
 }
+#if defined(__F16C__)
 ASMEVO_LANE F32x16 halfToFloat(U32x16 a) {
   return __builtin_convertvector(__builtin_bit_cast(H16x16, __builtin_convertvector(a, U16x16)), F32x16);
 }
 ASMEVO_LANE U32x16 floatToHalf(F32x16 a) {
   return __builtin_convertvector(__builtin_bit_cast(U16x16, __builtin_convertvector(a, H16x16)), U32x16);
 }
+#else
+ASMEVO_LANE F32x16 halfToFloat(U32x16 a) {
+  const U32x16 magnitude = (a & U32x16(0x7fff)) << U32x16(13), sign = (a & U32x16(0x8000)) << U32x16(16);
+  // Exponent and fraction in f32's place are the number times 2^-112; an infinity or NaN keeps all ones.
+  const U32x16 special = (U32x16)(magnitude >= U32x16(0x0f800000)) & U32x16(0x7f800000);
+  return asF32(asU32(asF32(magnitude) * F32x16(0x1p112f)) | special | sign);
+}
+/// Rounds as MXCSR says, as the conversion instruction does.
+ASMEVO_LANE U32x16 floatToHalf(F32x16 a) {
+  const unsigned round = _mm_getcsr() >> 13 & 3; // 0 nearest, 1 down, 2 up, 3 to zero
+  U32x16 r;
+  for (unsigned i = 0; i < 16; ++i) {
+    const std::uint32_t bits = asU32(a)[i], magnitude = bits & 0x7fffffff, sign = bits >> 31;
+    const std::uint32_t exponent = magnitude >> 23;
+    const std::uint32_t mantissa = (magnitude & 0x7fffff) | (exponent ? 0x800000u : 0u);
+    const std::uint32_t shift = exponent >= 113 ? 13 : exponent >= 101 ? 126 - exponent : 25;
+    const std::uint32_t quotient = mantissa >> shift, rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
+    const bool away = round == 0 ? rest > half || (rest == half && (quotient & 1)) : rest != 0 && round == 2 - sign;
+    std::uint32_t code = quotient + away + (exponent >= 113 ? (exponent - 113) << 10 : 0);
+    if (code >= 0x7c00)
+      code = magnitude == 0x7f800000 || round == 0 || round == 2 - sign ? 0x7c00 : 0x7bff;
+    if (magnitude > 0x7f800000)
+      code = 0x7e00 | (magnitude >> 13 & 0x1ff);
+    r[i] = code | sign << 15;
+  }
+  return r;
+}
+#endif
 ASMEVO_LANE F64x16 widen(F32x16 a) {
   return __builtin_convertvector(a, F64x16);
 }
@@ -281,7 +313,8 @@ template <class P> struct Lanes {
   }
   template <class F, class V> ASMEVO_LANE V fmin(F f, V a, V b) const { return minMax<false>(f, a, b); }
   template <class F, class V> ASMEVO_LANE V fmax(F f, V a, V b) const { return minMax<true>(f, a, b); }
-  /// +0 is above -0. IEEE mode: a signaling NaN is quieted and wins; else a number wins over a NaN, and the second operand over the first of two NaNs.
+  /// +0 is above -0. IEEE mode: a signaling NaN is quieted and wins; else a number wins over a NaN, and the second
+  /// operand over the first of two NaNs.
   template <bool Max, class F, class V> ASMEVO_LANE V minMax(F f, V a, V b) const {
     V x = fin(f, a), y = fin(f, b);
     if constexpr (F::bits == 16) {

@@ -101,6 +101,9 @@ using CoreTable = std::span<const CoreEntry>;
   CoreTable packedCores();                                                                                             \
   CoreTable conversionCores();                                                                                         \
   void generalHandler(Wave&, const Op*);
+namespace scalar {
+ASMEVO_DECLARE_TABLES
+}
 namespace avx2 {
 ASMEVO_DECLARE_TABLES
 }

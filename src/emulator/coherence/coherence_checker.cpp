@@ -193,7 +193,7 @@ class CoherenceChecker final : public FindingObserver {
   void report(const Wave& wave, const Op* op, const Written& write, std::uint64_t address, unsigned lane,
               std::string_view why) {
     const std::uint64_t group = wave.group->index;
-    log.add("coherence_stale_read", ops[write.code], op, wave, lane, [&] {
+    log.add("coherence_", "stale_read", ops[write.code], op, wave, lane, [&] {
       return fmt::format("{} of wave {} of workgroup {} (XCD {}) may read {} as it was before {} of wave {} of "
                          "workgroup {} (XCD {}): {}",
                          quoted(wave, op), wave.waveInGroup, group, group % xcds.size(), wave.memory->describe(address),

@@ -39,7 +39,7 @@ class BoundsChecker final : public FindingObserver {
 
  private:
   void report(const Wave& wave, const Op* op, const AccessEvent& event, unsigned lane, std::uint64_t outside) {
-    log.add(event.load ? "out_of_bounds_read" : "out_of_bounds_write", op, op, wave, lane, [&] {
+    log.add("out_of_bounds_", event.load ? "read" : "write", op, op, wave, lane, [&] {
       return fmt::format("{}, lane {} of wave {} of workgroup {}: {} of {} bytes at {:#x} leaves the buffers ({})",
                          quoted(wave, op), lane, wave.waveInGroup, wave.group->index,
                          event.atomic ? "atomic access"

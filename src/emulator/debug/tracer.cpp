@@ -98,9 +98,8 @@ std::unique_ptr<Observer> makeTracer(const TraceFilter& filter, unsigned accumOf
 }
 
 std::string formatTraced(const TracedInstruction& instruction, std::uint64_t lanes) {
-  std::string text = fmt::format("{} wg {} wave {} {:#x} exec={:#018x} {}\n", instruction.number,
-                                 instruction.workgroup, instruction.wave, instruction.address, instruction.exec,
-                                 instruction.text);
+  std::string text = fmt::format("{} wg {} wave {} {:#x} exec={:#018x} {}\n", instruction.number, instruction.workgroup,
+                                 instruction.wave, instruction.address, instruction.exec, instruction.text);
   const std::uint64_t shown = lanes & instruction.exec;
   for (const TracedAccess& access : instruction.accesses) {
     const std::uint64_t reached = access.addresses.size() == 1 ? access.lanes : access.lanes & lanes;

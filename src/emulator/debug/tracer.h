@@ -14,27 +14,27 @@
 namespace asmevo::emulator {
 
 struct TraceFilter {
-  std::set<std::uint64_t> workgroups;              ///< dispatch indices; empty: all
-  std::set<unsigned> waves;                        ///< in the workgroup; empty: all
-  std::uint64_t firstAddress = 0;                  ///< virtual addresses in the object, both included
+  std::set<std::uint64_t> workgroups; ///< dispatch indices; empty: all
+  std::set<unsigned> waves;           ///< in the workgroup; empty: all
+  std::uint64_t firstAddress = 0;     ///< virtual addresses in the object, both included
   std::uint64_t lastAddress = ~std::uint64_t{0};
-  std::uint64_t limit = 0;                         ///< instructions; then the run ends. 0: none
+  std::uint64_t limit = 0; ///< instructions; then the run ends. 0: none
 };
 
 /// A register that an instruction writes, whether or not its value changed.
 struct TracedRegister {
   isa::RegUnit unit = 0;
-  std::string name;                          ///< "s4", "v7", "a3"
-  std::vector<std::uint32_t> before, after;  ///< one value, or one for each of the 64 lanes
+  std::string name;                         ///< "s4", "v7", "a3"
+  std::vector<std::uint32_t> before, after; ///< one value, or one for each of the 64 lanes
 };
 
 struct TracedAccess {
   Space space = Space::global;
   std::string kind; ///< "load", "store", "atomic"
   unsigned bytes = 0;
-  std::uint64_t lanes = 0;                ///< that reach memory in full
-  std::vector<std::uint64_t> addresses;   ///< by lane: guest address, or offset in LDS or scratch; scalar: one
-  std::string where;                      ///< of the first lane: "buffer 'a' + 0x40"
+  std::uint64_t lanes = 0;              ///< that reach memory in full
+  std::vector<std::uint64_t> addresses; ///< by lane: guest address, or offset in LDS or scratch; scalar: one
+  std::string where;                    ///< of the first lane: "buffer 'a' + 0x40"
 };
 
 struct TracedInstruction {

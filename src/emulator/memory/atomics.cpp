@@ -1,8 +1,11 @@
 #include "emulator/memory/atomics.h"
 
+#include "emulator/alu/mode_state.h"
+#include "emulator/alu/scalar_domain.h"
+#include "isa/semantics/atomics.h"
+
 #include <immintrin.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -12,144 +15,61 @@ namespace asmevo::emulator {
 
 namespace {
 
+namespace flt = isa::semantics::flt;
+
 using U64 = std::uint64_t;
 using U32 = std::uint32_t;
 
-template <class T> T as(U64 bits) {
-  if constexpr (sizeof(T) == 8)
-    return std::bit_cast<T>(bits);
-  else
-    return std::bit_cast<T>(static_cast<U32>(bits));
-}
-template <class T> U64 bitsOf(T value) {
-  if constexpr (sizeof(T) == 8)
-    return std::bit_cast<U64>(value);
-  else
-    return std::bit_cast<U32>(value);
-}
+/// One element on the host. LDS follows MODE's denormal bits, but for f64 sums; device memory keeps denormals (LLVM:
+/// FeatureMemoryAtomicFAddF32DenormalSupport; the manual's table 53 says that f32 sums flush them).
+template <bool Lds> struct AtomicDomain : ScalarDomain {
+  explicit AtomicDomain(U32 modeRegister) : mode(ModeState::of(modeRegister)) {}
 
-template <class T> U64 add(U64 old, U64 data, U64, U32) {
-  return static_cast<T>(old + data);
-}
-template <class T> U64 sub(U64 old, U64 data, U64, U32) {
-  return static_cast<T>(old - data);
-}
-template <class T> U64 reverseSub(U64 old, U64 data, U64, U32) {
-  return static_cast<T>(data - old);
-}
-template <class T> U64 minimum(U64 old, U64 data, U64, U32) {
-  return bitsOf(std::min(as<T>(old), as<T>(data)));
-}
-template <class T> U64 maximum(U64 old, U64 data, U64, U32) {
-  return bitsOf(std::max(as<T>(old), as<T>(data)));
-}
-U64 bitAnd(U64 old, U64 data, U64, U32) {
-  return old & data;
-}
-U64 bitOr(U64 old, U64 data, U64, U32) {
-  return old | data;
-}
-U64 bitXor(U64 old, U64 data, U64, U32) {
-  return old ^ data;
-}
-U64 swap(U64, U64 data, U64, U32) {
-  return data;
-}
-/// Wraps to 0 above `data`.
-U64 increment(U64 old, U64 data, U64, U32) {
-  return old >= data ? 0 : old + 1;
-}
-/// Wraps to `data` at 0 or above `data`.
-U64 decrement(U64 old, U64 data, U64, U32) {
-  return old == 0 || old > data ? data : old - 1;
-}
-U64 compareSwap(U64 old, U64 data, U64 compare, U32) {
-  return old == compare ? data : old;
-}
-template <class T> U64 compareSwapFloat(U64 old, U64 data, U64 compare, U32) {
-  return as<T>(old) == as<T>(compare) ? data : old;
-}
-/// (old & ~mask) | data; the mask comes first.
-U64 maskOr(U64 old, U64 mask, U64 data, U32) {
-  return (old & ~mask) | data;
-}
-U64 wrap(U64 old, U64 data, U64 compare, U32) {
-  return static_cast<U32>(old >= data ? old - data : old + compare);
-}
-/// ds_condxchg32_rtn_b64: each half whose bit 31 is set in the data replaces the low 31 bits of memory.
-U64 conditionalExchange(U64 old, U64 data, U64, U32) {
-  U64 result = old;
-  for (unsigned half = 0; half < 64; half += 32)
-    if (data >> (half + 31) & 1)
-      result = (result & ~(U64{0xffffffff} << half)) | (data & U64{0x7fffffff} << half);
-  return result;
-}
+  template <class F, class V> V fin(F, V x) const { return flushed<F>(x, flushesIn<F>()); }
+  template <class F, class V> V fadd(F f, V a, V b) const {
+    constexpr bool keeps = F::bits == 64;
+    const V x = keeps ? a : fin(f, a), y = keeps ? b : fin(f, b);
+    const V sum = fromHost(f, toHost(f, x) + toHost(f, y));
+    if (isNan<F>(sum))
+      return static_cast<V>(flt::quietNan<F>);
+    return keeps ? sum : flushed<F>(sum, flushesOut<F>());
+  }
+  template <class F, class V> bool feq(F f, V a, V b) const { return toHost(f, fin(f, a)) == toHost(f, fin(f, b)); }
+  template <class F, class V> bool flt(F f, V a, V b) const { return toHost(f, fin(f, a)) < toHost(f, fin(f, b)); }
+  template <class F, class V> bool funord(F, V a, V b) const { return isNan<F>(a) || isNan<F>(b); }
 
-constexpr U32 denormals32Kept = 3u << 4; ///< MODE[5:4]: FP_DENORM single
+ private:
+  template <class F> bool flushesIn() const { return Lds && (F::bits == 32 ? mode.in32 : mode.in64); }
+  template <class F> bool flushesOut() const { return Lds && (F::bits == 32 ? mode.out32 : mode.out64); }
+  template <class F, class V> static bool isNan(V x) { return (x & flt::absMask<F>) > flt::infinity<F>; }
+  template <class F, class V> static V flushed(V x, bool flush) {
+    return flush && (x & flt::infinity<F>) == 0 ? static_cast<V>(x & flt::signBit<F>) : x;
+  }
+  static float toHost(flt::F16, U32 x) { return _cvtsh_ss(static_cast<unsigned short>(x)); }
+  static float toHost(flt::F32, U32 x) { return std::bit_cast<float>(x); }
+  static double toHost(flt::F64, U64 x) { return std::bit_cast<double>(x); }
+  static U32 fromHost(flt::F16, float x) {
+    return static_cast<unsigned short>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static U32 fromHost(flt::F32, float x) { return std::bit_cast<U32>(x); }
+  static U64 fromHost(flt::F64, double x) { return std::bit_cast<U64>(x); }
 
-float flushed(float value, bool flush) {
-  return flush && std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.f, value) : value;
-}
+  ModeState mode;
+};
 
-/// Device memory keeps denormals on gfx942 (LLVM: FeatureMemoryAtomicFAddF32DenormalSupport).
-template <class T> U64 addFloat(U64 old, U64 data, U64, U32) {
-  return bitsOf(as<T>(old) + as<T>(data));
-}
-/// LDS follows MODE.
-U64 addFloatByMode(U64 old, U64 data, U64, U32 mode) {
-  const bool flush = (mode & denormals32Kept) == 0;
-  return bitsOf(flushed(flushed(as<float>(old), flush) + flushed(as<float>(data), flush), flush));
-}
-/// A NaN operand gives the other one.
-template <class T> U64 minFloat(U64 old, U64 data, U64, U32) {
-  const T a = as<T>(old), b = as<T>(data);
-  if (std::isnan(b))
-    return old;
-  if (std::isnan(a))
-    return data;
-  return b < a || (a == b && std::signbit(b)) ? data : old;
-}
-template <class T> U64 maxFloat(U64 old, U64 data, U64, U32) {
-  const T a = as<T>(old), b = as<T>(data);
-  if (std::isnan(b))
-    return old;
-  if (std::isnan(a))
-    return data;
-  return b > a || (a == b && !std::signbit(b)) ? data : old;
-}
-
-float fromHalf(U32 bits) {
-  return _cvtsh_ss(static_cast<unsigned short>(bits));
-}
-U32 toHalf(float value) {
-  return static_cast<unsigned short>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
-}
-float fromBrain(U32 bits) {
-  return std::bit_cast<float>(bits << 16);
-}
-U32 toBrain(float value) {
-  const U32 bits = std::bit_cast<U32>(value);
-  if (std::isnan(value))
-    return bits >> 16 | 0x40;
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
-// The sum of two f16 or bf16 is exact in f32 or rounds to it without harm (f32 has more than twice the precision + 2).
-U64 addPackedHalf(U64 old, U64 data, U64, U32) {
-  const U32 low = toHalf(fromHalf(old & 0xffff) + fromHalf(data & 0xffff));
-  const U32 high = toHalf(fromHalf(old >> 16 & 0xffff) + fromHalf(data >> 16 & 0xffff));
-  return low | high << 16;
-}
-U64 addPackedBrain(U64 old, U64 data, U64, U32) {
-  const U32 low = toBrain(fromBrain(old & 0xffff) + fromBrain(data & 0xffff));
-  const U32 high = toBrain(fromBrain(old >> 16 & 0xffff) + fromBrain(data >> 16 & 0xffff));
-  return low | high << 16;
-}
-
-using S32 = std::int32_t;
-using S64 = std::int64_t;
+template <unsigned Bits> struct Element;
+template <> struct Element<32> {
+  using Type = U32;
+};
+template <> struct Element<64> {
+  using Type = U64;
+};
 
 using Table = std::unordered_map<std::string_view, AtomicForm>;
+
+namespace use {
+inline constexpr bool bits = false, flt = true;
+}
 
 template <class T> U64 load(const std::uint8_t* host) {
   T value;
@@ -172,94 +92,44 @@ template <class T> U64 apply(const AtomicForm& form, std::uint8_t* host, U64 dat
   return old;
 }
 
-} // namespace
+enum class Space { memory, lds };
 
-const AtomicForm* findMemoryAtomic(std::string_view operation) {
-  static const Table table = {
-      {"add", {add<U32>}},
-      {"sub", {sub<U32>}},
-      {"smin", {minimum<S32>}},
-      {"umin", {minimum<U32>}},
-      {"smax", {maximum<S32>}},
-      {"umax", {maximum<U32>}},
-      {"and", {bitAnd}},
-      {"or", {bitOr}},
-      {"xor", {bitXor}},
-      {"inc", {increment}},
-      {"dec", {decrement}},
-      {"swap", {swap}},
-      {"cmpswap", {compareSwap, 4, 2}},
-      {"add_x2", {add<U64>, 8}},
-      {"sub_x2", {sub<U64>, 8}},
-      {"smin_x2", {minimum<S64>, 8}},
-      {"umin_x2", {minimum<U64>, 8}},
-      {"smax_x2", {maximum<S64>, 8}},
-      {"umax_x2", {maximum<U64>, 8}},
-      {"and_x2", {bitAnd, 8}},
-      {"or_x2", {bitOr, 8}},
-      {"xor_x2", {bitXor, 8}},
-      {"inc_x2", {increment, 8}},
-      {"dec_x2", {decrement, 8}},
-      {"swap_x2", {swap, 8}},
-      {"cmpswap_x2", {compareSwap, 8, 2}},
-      {"add_f32", {addFloat<float>, 4, 1, true}},
-      {"add_f64", {addFloat<double>, 8, 1, true}},
-      {"min_f64", {minFloat<double>, 8, 1, true}},
-      {"max_f64", {maxFloat<double>, 8, 1, true}},
-      {"pk_add_f16", {addPackedHalf, 4, 1, true}},
-      {"pk_add_bf16", {addPackedBrain, 4, 1, true}},
+/// The rows of one space.
+template <Space Wanted> Table tableOf() {
+  using namespace isa::semantics;
+  Table table;
+  const auto add = [&](Space space, std::string_view name, AtomicForm form) {
+    if (space == Wanted)
+      table.emplace(name, form);
   };
+#define ASMEVO_ATOMIC(space, operation, width, operands, kind, function, section)                                      \
+  add(Space::space, #operation,                                                                                        \
+      {[](U64 old, U64 data, U64 other, U32 mode) -> U64 {                                                             \
+         using V = Element<width>::Type;                                                                               \
+         const AtomicDomain<Space::space == Space::lds> d(mode);                                                       \
+         return function(d, static_cast<V>(old), static_cast<V>(data), static_cast<V>(other));                         \
+       },                                                                                                              \
+       width / 8, operands, use::kind});
+#include "isa/semantics/atomics.def"
+#undef ASMEVO_ATOMIC
+  return table;
+}
+
+const AtomicForm* find(const Table& table, std::string_view operation) {
   const auto found = table.find(operation);
   return found == table.end() ? nullptr : &found->second;
 }
 
+} // namespace
+
+const AtomicForm* findMemoryAtomic(std::string_view operation) {
+  static const Table table = tableOf<Space::memory>();
+  return find(table, operation);
+}
+
 const AtomicForm* findLdsAtomic(std::string_view operation) {
-  static const Table table = {
-      {"add_u32", {add<U32>}},
-      {"sub_u32", {sub<U32>}},
-      {"rsub_u32", {reverseSub<U32>}},
-      {"inc_u32", {increment}},
-      {"dec_u32", {decrement}},
-      {"min_i32", {minimum<S32>}},
-      {"max_i32", {maximum<S32>}},
-      {"min_u32", {minimum<U32>}},
-      {"max_u32", {maximum<U32>}},
-      {"and_b32", {bitAnd}},
-      {"or_b32", {bitOr}},
-      {"xor_b32", {bitXor}},
-      {"mskor_b32", {maskOr, 4, 2}},
-      {"wrxchg_b32", {swap}},
-      {"cmpst_b32", {compareSwap, 4, 2}},
-      {"cmpst_f32", {compareSwapFloat<float>, 4, 2, true}},
-      {"min_f32", {minFloat<float>, 4, 1, true}},
-      {"max_f32", {maxFloat<float>, 4, 1, true}},
-      {"add_f32", {addFloatByMode, 4, 1, true}},
-      {"wrap_b32", {wrap, 4, 2}},
-      {"pk_add_f16", {addPackedHalf, 4, 1, true}},
-      {"pk_add_bf16", {addPackedBrain, 4, 1, true}},
-      {"add_u64", {add<U64>, 8}},
-      {"sub_u64", {sub<U64>, 8}},
-      {"rsub_u64", {reverseSub<U64>, 8}},
-      {"inc_u64", {increment, 8}},
-      {"dec_u64", {decrement, 8}},
-      {"min_i64", {minimum<S64>, 8}},
-      {"max_i64", {maximum<S64>, 8}},
-      {"min_u64", {minimum<U64>, 8}},
-      {"max_u64", {maximum<U64>, 8}},
-      {"and_b64", {bitAnd, 8}},
-      {"or_b64", {bitOr, 8}},
-      {"xor_b64", {bitXor, 8}},
-      {"mskor_b64", {maskOr, 8, 2}},
-      {"wrxchg_b64", {swap, 8}},
-      {"cmpst_b64", {compareSwap, 8, 2}},
-      {"cmpst_f64", {compareSwapFloat<double>, 8, 2, true}},
-      {"min_f64", {minFloat<double>, 8, 1, true}},
-      {"max_f64", {maxFloat<double>, 8, 1, true}},
-      {"add_f64", {addFloat<double>, 8, 1, true}},
-      {"condxchg32_b64", {conditionalExchange, 8}},
-  };
-  const auto found = table.find(operation);
-  return found == table.end() ? nullptr : &found->second;
+  static const Table table = tableOf<Space::lds>();
+  return find(table, operation);
 }
 
 std::uint64_t applyAtomic(const AtomicForm& form, std::uint8_t* host, std::uint64_t data, std::uint64_t compare,

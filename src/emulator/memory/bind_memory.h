@@ -7,6 +7,7 @@ namespace asmevo::emulator {
 
 Status bindScalarMemory(const isa::Instruction& inst, const BindContext& context, Op& op); ///< SMEM
 Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context, Op& op); ///< MUBUF, FLAT family
+Status bindTypedBuffer(const isa::Instruction& inst, const BindContext& context, Op& op);  ///< MUBUF format, MTBUF
 Status bindLds(const isa::Instruction& inst, const BindContext& context, Op& op);          ///< DS
 
 /// Walks an instruction's operands in printed order with checks.
@@ -31,6 +32,9 @@ class OperandReader {
   const BindContext& context;
   std::size_t next = 0;
 };
+
+/// "vaddr|off, srsrc, soffset" of a buffer instruction.
+Status bindBufferOperands(const isa::Instruction& inst, OperandReader& reader, Op& op);
 
 /// True for an off operand or a missing one.
 inline bool isNone(const Src& src) {

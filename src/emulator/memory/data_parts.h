@@ -42,10 +42,11 @@ template <unsigned N> struct LoadDwords {
   }
 };
 
-/// Which part of the destination a sub-dword load writes.
+/// Which part of the destination a sub-dword load fills.
 enum class Part { whole, low, high };
 
-/// A byte or short, extended as T is; d16 forms write one half and keep the other.
+/// A byte or short, extended as T is; d16 forms fill one half of the register. MI300 has ECC in its register files:
+/// they write the whole register, the other half is 0 (CDNA3 ISA 9.1.6; LLVM GCNSubtarget::d16PreservesUnusedBits).
 template <class T, Part P = Part::whole> struct LoadSmall {
   static AccessShape shape(const Op*) { return {sizeof(T), false, false}; }
 
@@ -57,9 +58,9 @@ template <class T, Part P = Part::whole> struct LoadSmall {
       if constexpr (P == Part::whole)
         to[lane] = value;
       else if constexpr (P == Part::low)
-        to[lane] = (to[lane] & 0xffff0000) | (value & 0xffff);
+        to[lane] = value & 0xffff;
       else
-        to[lane] = (to[lane] & 0xffff) | value << 16;
+        to[lane] = value << 16;
     });
   }
 };

@@ -9,13 +9,27 @@ namespace asmevo::emulator {
 
 namespace {
 
+void resolveAligned(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access) {
+  alignas(64) std::uint32_t addresses[64];
+  const std::uint32_t* base = wave.lanes(op->src[0].reg);
+  for (unsigned lane = 0; lane < 64; ++lane)
+    addresses[lane] = (base[lane] + static_cast<std::uint32_t>(op->aux)) & ~(shape.bytes - 1);
+  resolveLdsAt(wave, addresses, shape, access);
+  if (wave.reports) [[unlikely]]
+    reportLds(wave, op, shape, access, addresses);
+}
+
 /// Read-modify-write in LDS by op->extra. src[1]: first data, src[2]: second data (compare-and-swap: src[1] is the
 /// compare value and src[2] the new one; ds_mskor: mask, then data).
-template <bool Return> void ldsAtomic(Wave& wave, const Op* op) {
+/// `Aligned`: the low address bits are ignored (ds_condxchg32).
+template <bool Return, bool Aligned = false> void ldsAtomic(Wave& wave, const Op* op) {
   const AtomicForm& form = *static_cast<const AtomicForm*>(op->extra);
   const AccessShape shape{form.bytes, true, true};
   LaneAccess access;
-  resolveLds(wave, op, shape, access);
+  if constexpr (Aligned)
+    resolveAligned(wave, op, shape, access);
+  else
+    resolveLds(wave, op, shape, access);
   const bool wide = form.bytes == 8;
   const std::uint32_t* first = wave.lanes(op->src[1].reg);
   const std::uint32_t* second = isNone(op->src[2]) ? first : wave.lanes(op->src[2].reg);
@@ -45,6 +59,10 @@ constexpr std::uint64_t packOffsets(std::uint32_t first, std::uint32_t second) {
   return first | std::uint64_t{second} << 32;
 }
 
+bool sameOffsets(const Op* op) {
+  return static_cast<std::uint32_t>(op->aux) == static_cast<std::uint32_t>(op->aux >> 32);
+}
+
 /// Addresses of element `which` of a two-element form.
 void resolvePair(Wave& wave, const Op* op, unsigned which, const AccessShape& shape, LaneAccess& access) {
   alignas(64) std::uint32_t addresses[64];
@@ -72,6 +90,8 @@ template <unsigned Dwords> void write2(Wave& wave, const Op* op) {
   const AccessShape shape{Dwords * 4, true, false};
   resolvePair(wave, op, 0, shape, access);
   StoreDwords<Dwords>::store(wave, op->src[1].reg, access);
+  if (sameOffsets(op)) // one access, of the first data operand (CDNA3 ISA 11.3.1)
+    ASMEVO_NEXT(wave, op);
   resolvePair(wave, op, 1, shape, access);
   StoreDwords<Dwords>::store(wave, op->src[2].reg, access);
   ASMEVO_NEXT(wave, op);
@@ -326,7 +346,7 @@ Status bindLds(const isa::Instruction& inst, const BindContext& context, Op& op)
       return refused("{}: an operand is missing", inst.base);
     op.src[3].constant = name.starts_with("cmpst");
     op.extra = form;
-    op.fn = returns ? ldsAtomic<true> : ldsAtomic<false>;
+    op.fn = name == "condxchg32_b64" ? ldsAtomic<true, true> : returns ? ldsAtomic<true> : ldsAtomic<false>;
     return {};
   }
   const LdsForm& form = found->second;
@@ -336,6 +356,8 @@ Status bindLds(const isa::Instruction& inst, const BindContext& context, Op& op)
     ASMEVO_CHECK(reader.takeVector(op.src[0], 1));
   for (unsigned i = 0; i < form.dataOperands; ++i)
     ASMEVO_CHECK(reader.takeVector(op.src[1 + i], form.dataDwords));
+  if (form.pairUnit != 0 && form.reads && form.dataOperands == 2 && offset0 == offset1)
+    return refused("{} with equal offsets is one exchange of undocumented data", inst.base);
   if (form.pairUnit != 0)
     op.aux = packOffsets(offset0 * form.pairUnit, offset1 * form.pairUnit);
   if (inst.base == "ds_swizzle_b32") {

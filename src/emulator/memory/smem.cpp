@@ -1,3 +1,4 @@
+#include "emulator/launch.h"
 #include "emulator/memory/atomics.h"
 #include "emulator/memory/bind_memory.h"
 #include "emulator/memory/lane_access.h"
@@ -129,6 +130,40 @@ template <bool Buffer> void atomicScalar(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
 }
 
+/// Where a scalar scratch access goes (CDNA3 ISA 8.1.1): base + offset + 64 * SGPR offset. An address in the private
+/// aperture is one of the wave's scratch as the hardware keeps it: dword d of all 64 lanes, then dword d + 1. Null:
+/// outside.
+std::uint8_t* scratchDword(Wave& wave, std::uint64_t address, bool store) {
+  if (address >> 32 != privateBase >> 32)
+    return const_cast<std::uint8_t*>(store ? wave.memory->hostForStore(address, 4) : wave.memory->host(address, 4));
+  const std::uint64_t dword = (address & 0xffffffff) / 4, lane = dword % 64, offset = dword / 64 * 4;
+  return offset + 4 <= wave.scratchPerLane ? wave.scratch + lane * wave.scratchPerLane + offset : nullptr;
+}
+
+template <bool Store> void scratchScalar(Wave& wave, const Op* op) {
+  const unsigned dwords = Store ? op->src[2].dwords : op->dstDwords;
+  const AccessShape shape{4 * dwords, Store, false};
+  const std::uint64_t scaled = isNone(op->src[1]) ? 0 : std::uint64_t{wave.scalar32(op->src[1])} * 64;
+  const std::uint64_t address = (wave.pair(op->src[0].reg) + op->aux + scaled) & ~std::uint64_t{3};
+  std::uint32_t values[4]{};
+  for (unsigned k = 0; k < dwords; ++k) {
+    std::uint8_t* at = scratchDword(wave, address + 4 * k, Store);
+    if (!at) {
+      failed(wave, op, shape, address + 4 * k);
+      return;
+    }
+    if constexpr (Store)
+      std::memcpy(at, &wave.sgpr[op->src[2].reg + k], 4);
+    else
+      std::memcpy(&values[k], at, 4);
+  }
+  if (wave.reports) [[unlikely]]
+    reportScalar(wave, op, shape, address);
+  if constexpr (!Store)
+    std::memcpy(&wave.sgpr[op->dst], values, 4 * dwords);
+  ASMEVO_NEXT(wave, op);
+}
+
 /// Counters that advance with the wave's own instructions, so that runs repeat. The real-time one ticks at 100 MHz
 /// beside a 2.1 GHz clock at 4 cycles an instruction.
 constexpr std::uint64_t cyclesPerInstruction = 4, cyclesPerTick = 21, clockStart = 1'000'000;
@@ -172,6 +207,19 @@ Status bindScalarMemory(const isa::Instruction& inst, const BindContext& context
   if (name.starts_with("s_dcache_") || name.starts_with("s_atc_probe")) {
     op.fn = nothing;
     return {};
+  }
+  if (name.starts_with("s_scratch_load_dword")) {
+    if (!reader.takeDestination(op) || op.dstDwords > 4 || op.dst + op.dstDwords > isa::sreg::count)
+      return refused("{}: no destination it can have", inst.base);
+    op.fn = scratchScalar<false>;
+    return bindAddress(inst, reader, 2, op);
+  }
+  if (name.starts_with("s_scratch_store_dword")) {
+    ASMEVO_CHECK(reader.takeScalar(op.src[2], 1));
+    if (isNone(op.src[2]) || op.src[2].dwords > 4)
+      return refused("{}: no data register", inst.base);
+    op.fn = scratchScalar<true>;
+    return bindAddress(inst, reader, 2, op);
   }
   const bool buffer = name.starts_with("s_buffer_");
   name.remove_prefix(buffer ? 9 : 2);

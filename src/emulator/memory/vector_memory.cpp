@@ -141,7 +141,8 @@ Status bindFlatOperands(const isa::Instruction& inst, OperandReader& reader, uns
   return {};
 }
 
-/// "vaddr|off, srsrc, soffset".
+} // namespace
+
 Status bindBufferOperands(const isa::Instruction& inst, OperandReader& reader, Op& op) {
   const unsigned addresses = unsigned{inst.mods.offen} + unsigned{inst.mods.idxen};
   ASMEVO_CHECK(reader.takeVector(op.src[0], addresses));
@@ -157,8 +158,6 @@ Status bindBufferOperands(const isa::Instruction& inst, OperandReader& reader, O
   return {};
 }
 
-} // namespace
-
 Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context, Op& op) {
   const std::string_view name = afterPrefix(inst.base);
   const bool buffer = inst.cls == isa::InstClass::vmem;
@@ -166,8 +165,8 @@ Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context
     op.fn = nothing;
     return {};
   }
-  if (inst.base.starts_with("tbuffer_") || name.find("format") != std::string_view::npos)
-    return refused("{}: typed buffer accesses are not modelled", inst.base);
+  if (buffer && name.find("format_") != std::string_view::npos)
+    return bindTypedBuffer(inst, context, op);
   if (inst.mods.tfe)
     return refused("{}: tfe is not modelled", inst.base);
 

@@ -218,6 +218,9 @@ ASMEVO_INLINE VD canonicalNan(VD v) {
 ASMEVO_INLINE VI multiplyPairs(VI a, VI b, VI c) {
 #if defined(__AVX512BW__)
   return c + __builtin_bit_cast(VI, _mm512_madd_epi16(__builtin_bit_cast(__m512i, a), __builtin_bit_cast(__m512i, b)));
+#elif !defined(__AVX2__)
+  const VI low = (VI(a << 16) >> 16) * (VI(b << 16) >> 16), high = (a >> 16) * (b >> 16);
+  return c + low + high;
 #else
   struct Halves {
     __m256i part[2];

@@ -86,7 +86,7 @@ Status bindMfma(const isa::Instruction& inst, const BindContext& context, Op& op
   op.dstDwords = static_cast<std::uint8_t>(shape->dwordsD());
   op.dstIsVgpr = true;
   op.extra = context.arena->make(plan);
-  op.fn = context.simd == SimdLevel::avx512 ? avx512::mfmaHandler(*shape) : avx2::mfmaHandler(*shape);
+  op.fn = atLevel(context.simd, &scalar::mfmaHandler, &avx2::mfmaHandler, &avx512::mfmaHandler)(*shape);
   return {};
 }
 

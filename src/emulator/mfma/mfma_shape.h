@@ -95,6 +95,9 @@ constexpr unsigned broadcastBlockA(unsigned block, unsigned cbsz, unsigned abid)
 
 } // namespace asmevo::emulator::mfma
 
+namespace asmevo::emulator::scalar {
+Handler mfmaHandler(const mfma::Shape& shape);
+}
 namespace asmevo::emulator::avx2 {
 Handler mfmaHandler(const mfma::Shape& shape);
 }

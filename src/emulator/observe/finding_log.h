@@ -17,10 +17,11 @@ class FindingLog {
   /// More distinct findings than that are counted, not kept.
   static constexpr std::size_t limit = 10'000;
 
-  /// One occurrence. `rule` is a string literal or outlives the log; `message` is called for the first one of its kind.
+  /// One occurrence. The rule's name is `family` and `rule`, a string literal or one that outlives the log. `message`
+  /// is called for the first one of its kind.
   template <class Message>
-  void add(std::string_view rule, const Op* producer, const Op* consumer, const Wave& wave, unsigned lane,
-           Message&& message) {
+  void add(std::string_view family, std::string_view rule, const Op* producer, const Op* consumer, const Wave& wave,
+           unsigned lane, Message&& message) {
     const Key key{rule, producer, consumer};
     const auto known = index.find(key);
     if (known != index.end()) {
@@ -32,8 +33,8 @@ class FindingLog {
       return;
     }
     index.emplace(key, list.size());
-    list.push_back({std::string(rule), objectAddress(wave, producer), objectAddress(wave, consumer), wave.waveInGroup,
-                    lane, wave.group->index, 1, message()});
+    list.push_back({std::string(family).append(rule), objectAddress(wave, producer), objectAddress(wave, consumer),
+                    wave.waveInGroup, lane, wave.group->index, 1, message()});
   }
   const std::vector<StrictFinding>& findings() const { return list; }
   std::uint64_t dropped() const { return beyondLimit; }
@@ -47,7 +48,8 @@ class FindingLog {
   struct Hash {
     std::size_t operator()(const Key& key) const {
       const std::hash<const void*> pointer;
-      return std::hash<std::string_view>()(key.rule) ^ (pointer(key.producer) * 31 + pointer(key.consumer)) * 0x9e3779b9;
+      return std::hash<std::string_view>()(key.rule) ^
+             (pointer(key.producer) * 31 + pointer(key.consumer)) * 0x9e3779b9;
     }
   };
   std::unordered_map<Key, std::size_t, Hash> index;

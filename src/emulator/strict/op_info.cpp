@@ -142,8 +142,8 @@ void markKeptHalves(const Instruction& inst, OpInfo& info) {
   if (inst.mods.isSdwa) {
     if (inst.mods.dstUnused != isa::SdwaUnused::preserve || inst.mods.dstSel == SdwaSel::dword)
       return;
-    const bool high = inst.mods.dstSel == SdwaSel::word1 || inst.mods.dstSel == SdwaSel::byte2 ||
-                      inst.mods.dstSel == SdwaSel::byte3;
+    const bool high =
+        inst.mods.dstSel == SdwaSel::word1 || inst.mods.dstSel == SdwaSel::byte2 || inst.mods.dstSel == SdwaSel::byte3;
     (high ? info.keepsLow : info.keepsHigh) = true;
     return;
   }
@@ -179,9 +179,10 @@ const OpInfo& OpInfoTable::make(std::uint64_t at, const Op* op) {
   info->mayStore = inst.mayStore;
   info->load = loadFormOf(inst);
   info->flow = flowOf(inst);
-  info->wholeWave = isWholeWave(info->flow) || (info->isLds && !info->isAtomic &&
-                                                (inst.base.find("permute") != std::string::npos ||
-                                                 inst.base.find("swizzle") != std::string::npos));
+  info->wholeWave =
+      isWholeWave(info->flow) ||
+      (info->isLds && !info->isAtomic &&
+       (inst.base.find("permute") != std::string::npos || inst.base.find("swizzle") != std::string::npos));
   info->waitStates = static_cast<std::uint8_t>(program::waitStatesOf(inst));
   markKeptHalves(inst, *info);
   for (const Operand& operand : inst.operands) {

@@ -11,7 +11,8 @@
 
 namespace asmevo::emulator {
 
-/// How the lanes and bits of results depend on those of sources, where the rule "any of a lane's sources" is too coarse.
+/// How the lanes and bits of results depend on those of sources, where the rule "any of a lane's sources" is too
+/// coarse.
 enum class Flow : std::uint8_t {
   none,          ///< no results, or known without looking
   lanes,         ///< each lane of the result from the same lane of vector sources and all of scalar ones
@@ -55,7 +56,7 @@ struct OpInfo {
   Flow flow = Flow::none;
   bool keepsLow = false, keepsHigh = false; ///< a result that leaves that half of its register alone
   std::uint8_t waitStates = 1;
-  std::uint16_t sgprsBeyond = 0; ///< 1 + the number of an SGPR above the allocation; 0: none
+  std::uint16_t sgprsBeyond = 0;  ///< 1 + the number of an SGPR above the allocation; 0: none
   bool vectorsAboveAccum = false; ///< names a register above accum_offset as a VGPR
 };
 
@@ -66,7 +67,7 @@ class OpInfoTable {
 
   const OpInfo& of(const Wave& wave, const Op* op) {
     const std::uint64_t at = (op->pc - wave.codeAddress) / 4;
-    if (at < table.size() && table[at] && table[at]->op == op) [[likely]]
+    if (at < table.size() && table[at]) [[likely]]
       return *table[at];
     return make(at, op);
   }

@@ -257,6 +257,29 @@ ASMEVO_SEM subb_co_sat(const auto& d, auto a, auto b, auto borrow) {
 ASMEVO_SEM subbrev_co_sat(const auto& d, auto a, auto b, auto borrow) {
   return subb_co_sat(d, b, a, borrow);
 }
+/// Saturating sums whose carry-out is that of the plain sum.
+ASMEVO_SEM add_co_sat(const auto& d, auto a, auto b) {
+  const auto plain = add_co(d, a, b);
+  return Out{d.select(plain.mask, d.c32(0xffffffff), plain.value), plain.mask};
+}
+ASMEVO_SEM sub_co_sat(const auto& d, auto a, auto b) {
+  const auto plain = sub_co(d, a, b);
+  return Out{d.select(plain.mask, d.c32(0), plain.value), plain.mask};
+}
+ASMEVO_SEM subrev_co_sat(const auto& d, auto a, auto b) {
+  return sub_co_sat(d, b, a);
+}
+ASMEVO_SEM addc_co_sat(const auto& d, auto a, auto b, auto carry) {
+  const auto plain = addc_co(d, a, b, carry);
+  return Out{d.select(plain.mask, d.c32(0xffffffff), plain.value), plain.mask};
+}
+ASMEVO_SEM subb_co_sat(const auto& d, auto a, auto b, auto borrow) {
+  const auto plain = subb_co(d, a, b, borrow);
+  return Out{d.select(plain.mask, d.c32(0), plain.value), plain.mask};
+}
+ASMEVO_SEM subbrev_co_sat(const auto& d, auto a, auto b, auto borrow) {
+  return subb_co_sat(d, b, a, borrow);
+}
 ASMEVO_SEM mad_u24_sat(const auto& d, auto a, auto b, auto c) {
   auto r = d.add(d.mul(d.zext(lo24(d, a)), d.zext(lo24(d, b))), d.zext(c));
   return d.lo(d.umin(r, d.c64(0xffffffff)));
@@ -376,6 +399,17 @@ ASMEVO_SEM msad_u8(const auto& d, auto a, auto b, auto c) {
   auto t = d.add(maskedDiff(d, byteOf(d, a, 2), byteOf(d, b, 2)), maskedDiff(d, byteOf(d, a, 3), byteOf(d, b, 3)));
   return d.add(d.add(s, t), c);
 }
+
+#define ASMEVO_SATURATED(name)                                                                                         \
+  ASMEVO_SEM name##_sat(const auto& d, auto a, auto b, auto c) {                                                       \
+    return add_u32_sat(d, name(d, a, b, d.c32(0)), c);                                                                 \
+  }
+ASMEVO_SATURATED(sad_u8)
+ASMEVO_SATURATED(sad_hi_u8)
+ASMEVO_SATURATED(sad_u16)
+ASMEVO_SATURATED(sad_u32)
+ASMEVO_SATURATED(msad_u8)
+#undef ASMEVO_SATURATED
 /// Dword at byte offset `n` of a pair.
 ASMEVO_SEM window(const auto& d, auto a, unsigned n) {
   return d.lo(d.shr(a, d.c64(8 * n)));
