@@ -2,21 +2,68 @@
 
 #include "isa/codec.h"
 #include "object/code_object.h"
-#include "program/program.h"
+#include "program/print_assembly.h"
 #include "support/file_io.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <memory>
+#include <optional>
 
 namespace asmevo::cli {
 
 namespace {
 
 struct Options {
-  std::string path, output;
-  bool json = false;
+  std::string path, output, kernel, blocks, range;
+  bool json = false, patchable = false;
 };
+
+/// "A-B" or "A" as two numbers, of base 16 where they start with 0x.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> numbers(const std::string& text, char separator) {
+  const auto number = [](std::string_view part) -> std::optional<std::uint64_t> {
+    const bool isHex = part.starts_with("0x");
+    if (isHex)
+      part.remove_prefix(2);
+    std::uint64_t value = 0;
+    const auto parsed = std::from_chars(part.data(), part.data() + part.size(), value, isHex ? 16 : 10);
+    if (parsed.ec != std::errc() || parsed.ptr != part.data() + part.size())
+      return std::nullopt;
+    return value;
+  };
+  const std::size_t cut = text.find(separator);
+  const auto first = number(std::string_view(text).substr(0, cut));
+  const auto last = cut == std::string::npos ? first : number(std::string_view(text).substr(cut + 1));
+  if (!first || !last)
+    return std::nullopt;
+  return std::pair(*first, *last);
+}
+
+Result<std::optional<program::BlockRange>> chosenPart(const Options& options, const object::CodeObject& object,
+                                                      const program::Program& program) {
+  const auto chosen = [](Result<program::BlockRange> range) -> Result<std::optional<program::BlockRange>> {
+    if (!range)
+      return std::move(range).error();
+    return std::optional(*range);
+  };
+  if (!options.kernel.empty())
+    return chosen(program::blocksOfKernel(object, program, options.kernel));
+  if (!options.blocks.empty()) {
+    const auto range = numbers(options.blocks, '-');
+    if (!range)
+      return usageError("--blocks takes block numbers like 3 or 3-7, not '{}'", options.blocks);
+    return chosen(program::blocksByNumber(program, range->first, range->second));
+  }
+  if (!options.range.empty()) {
+    const auto range = numbers(options.range, ':');
+    if (!range)
+      return usageError("--range takes addresses like 0x1900:0x1a00, not '{}'", options.range);
+    return chosen(program::blocksOfAddresses(program, range->first, std::max(range->second, range->first + 1)));
+  }
+  return std::optional<program::BlockRange>();
+}
 
 /// The control flow graph, for tools; the text form is the assembly itself.
 nlohmann::json programJson(const object::CodeObject& object, const program::Program& program, isa::Codec& codec) {
@@ -57,7 +104,10 @@ Result<std::string> render(const Options& options) {
   ASMEVO_TRY(const program::Program program, program::Program::recover(object, *codec));
   if (options.json)
     return programJson(object, program, *codec).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  return program::printAssembly(object, program, *codec);
+  program::PrintOptions print;
+  print.patchable = options.patchable;
+  ASMEVO_TRY(print.part, chosenPart(options, object, program));
+  return program::printAssembly(object, program, *codec, print);
 }
 
 int run(const Options& options) {
@@ -80,6 +130,13 @@ void addDisasm(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("disasm", "Print assembly that clang and lld turn back into the same object");
   command->add_option("object", options->path, "Code object")->required();
   command->add_option("-o,--output", options->output, "File to write (default: standard output)");
+  command->add_flag("--patchable", options->patchable,
+                    "Every instruction as text, for 'asmevo asm', which keeps the bytes of lines that stay as they are");
+  CLI::Option* kernel = command->add_option("--kernel", options->kernel, "Only this kernel's blocks");
+  CLI::Option* blocks = command->add_option("--blocks", options->blocks, "Only these blocks: 3 or 3-7");
+  CLI::Option* range = command->add_option("--range", options->range, "Only blocks at these addresses: 0x1900:0x1a00");
+  kernel->excludes(blocks)->excludes(range);
+  blocks->excludes(range);
   command->add_flag("--json", options->json, "Print functions, blocks and instructions as JSON");
   command->callback([options, &exit] { exit = run(*options); });
 }

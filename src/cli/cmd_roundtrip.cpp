@@ -80,10 +80,16 @@ std::string firstDifference(const object::CodeObject& object, const program::Pro
   return where;
 }
 
+/// What is done to a program before it is rebuilt.
+struct Edit {
+  bool shift = false;
+  program::RandomNops random{.nops = 0}; ///< none: one at the start of every block
+};
+
 /// One worker's decoders, kept from file to file as most encodings recur.
 class Worker {
  public:
-  Outcome check(const std::string& path, bool shift) {
+  Outcome check(const std::string& path, const Edit& edit) {
     Outcome outcome;
     const auto object = object::CodeObject::load(path);
     if (!object)
@@ -97,8 +103,8 @@ class Worker {
       return bad(outcome, program.error());
     outcome.instructions = program->instructionCount();
     outcome.blocks = program->blocks.size();
-    if (shift)
-      return checkShift(outcome, *object, *program, **codec);
+    if (edit.shift)
+      return checkShift(outcome, *object, *program, **codec, edit);
     const auto rebuilt = program::rebuild(*object, *program, **codec);
     if (!rebuilt)
       return differs(outcome, rebuilt.error().message);
@@ -132,8 +138,9 @@ class Worker {
   }
 
   static Outcome checkShift(Outcome& outcome, const object::CodeObject& object, const program::Program& program,
-                            isa::Codec& codec) {
-    const auto edited = program::shifted(program, codec);
+                            isa::Codec& codec, const Edit& edit) {
+    const auto edited =
+        edit.random.nops > 0 ? program::scattered(program, codec, edit.random) : program::shifted(program, codec);
     if (!edited)
       return differs(outcome, edited.error().message);
     auto rebuilt = program::rebuild(object, *edited, codec);
@@ -145,7 +152,7 @@ class Worker {
     const auto recovered = program::Program::recover(*again, codec, program::Detail::controlFlow);
     if (!recovered)
       return differs(outcome, "the rebuilt file is not recovered: " + recovered.error().message);
-    const Status same = program::checkShifted(object, program, *again, *recovered, codec);
+    const Status same = program::checkShifted(object, *edited, *again, *recovered, codec);
     if (!same)
       return differs(outcome, same.error().message);
     outcome.state = Outcome::State::same;
@@ -160,7 +167,8 @@ std::string withFile(const std::string& file, const std::string& message) {
 
 struct Options {
   std::vector<std::string> paths;
-  bool shift = false, json = false;
+  Edit edit;
+  bool json = false;
   unsigned jobs = 0;
 };
 
@@ -186,7 +194,7 @@ int run(const Options& options) {
   const auto work = [&] {
     Worker worker;
     for (std::size_t i = next++; i < files.size(); i = next++) {
-      outcomes[i] = worker.check(files[i], options.shift);
+      outcomes[i] = worker.check(files[i], options.edit);
       const std::size_t count = ++finished;
       const std::lock_guard guard(progressLock);
       progress.show(fmt::format("{} of {} files", count, files.size()));
@@ -225,7 +233,7 @@ int run(const Options& options) {
     nlohmann::json targets = nlohmann::json::object();
     for (const auto& [target, counts] : byTarget)
       targets[target] = {{"same", counts.first}, {"files", counts.second}};
-    const nlohmann::json report = {{"mode", options.shift ? "shift" : "identity"},
+    const nlohmann::json report = {{"mode", options.edit.shift ? "shift" : "identity"},
                                    {"files", files.size()},
                                    {"same", same},
                                    {"different", different},
@@ -237,7 +245,7 @@ int run(const Options& options) {
                                    {"failures", failures}};
     fmt::print("{}\n", report.dump(2));
   } else {
-    const char* const verdict = options.shift ? "same program after the shift" : "byte-identical";
+    const char* const verdict = options.edit.shift ? "same program after the shift" : "byte-identical";
     for (const auto& failure : failures)
       fmt::print("{}: {}\n", failure["kind"] == "bad_input" ? "bad input" : "DIFFERENT",
                  withFile(failure["file"].get<std::string>(), failure["message"].get<std::string>()));
@@ -255,8 +263,20 @@ void addRoundtrip(CLI::App& app, int& exit) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("roundtrip", "Recover every kernel, lay it out again, and compare the files");
   command->add_option("path", options->paths, "Code objects, or folders to search for them")->required();
-  command->add_flag("--shift", options->shift,
-                    "Insert one s_nop 0 at the start of every basic block, and compare the programs");
+  CLI::Option* const shift = command->add_flag(
+      "--shift", options->edit.shift, "Insert one s_nop 0 at the start of every basic block, and compare the programs");
+  command
+      ->add_option("--nops", options->edit.random.nops,
+                   "With --shift: insert so many s_nop 0 in random places instead (512: 2 KiB in each)")
+      ->check(CLI::Range(1u, 65536u))
+      ->needs(shift);
+  command->add_option("--places", options->edit.random.places, "How many random places")
+      ->check(CLI::Range(1u, 65536u))
+      ->needs(shift)
+      ->capture_default_str();
+  command->add_option("--seed", options->edit.random.seed, "Seed of the random places")
+      ->needs(shift)
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->add_option("-j,--jobs", options->jobs, "Threads (default: all)")->check(CLI::Range(1u, 1024u));
   command->callback([options, &exit] { exit = run(*options); });

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/run_debug.h"
+#include "cli/run_strict.h"
 #include "device/device.h"
 
 #include <nlohmann/json.hpp>
@@ -24,6 +25,7 @@ struct Options {
   std::optional<std::size_t> onlyCase;
   emulator::RunOptions run;
   DebugOptions debug;
+  std::string strict;
   bool json = false;
 };
 
@@ -86,6 +88,10 @@ Result<int> run(const Options& options) {
                       dispatch.cases.size() - 1);
   // What a kernel computes does not depend on the chip of the simulator.
   ASMEVO_TRY(const auto device, device::makeSimulator("mi300x"));
+  std::vector<emulator::Delivery> deliveries;
+  if (!options.strict.empty()) {
+    ASMEVO_TRY(deliveries, deliveriesOf(options.strict));
+  }
 
   ordered_json report = ordered_json::array();
   bool clean = true;
@@ -100,12 +106,16 @@ Result<int> run(const Options& options) {
     emulator::RunOptions launchOptions = options.run;
     debug.attach(launchOptions);
     const auto start = std::chrono::steady_clock::now();
-    auto result = loaded->launch(launch, launchOptions);
+    const auto inCase = [&](const Error& e) { return Error{e.kind, fmt::format("{}: {}", launch.name, e.message)}; };
+    auto strict = StrictPasses::run(deliveries, *loaded, launch, launchOptions);
+    if (!strict)
+      return inCase(strict.error());
+    auto result = deliveries.empty() ? loaded->launch(launch, launchOptions) : strict->first();
     if (!result)
-      return Error{result.error().kind, fmt::format("{}: {}", launch.name, result.error().message)};
+      return inCase(result.error());
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     const auto findings = debug.findings();
-    clean = clean && result->guardViolations.empty() && findings.empty();
+    clean = clean && result->guardViolations.empty() && findings.empty() && strict->clean();
     if (!options.out.empty()) {
       const fs::path folder(options.out);
       ASMEVO_CHECK(writeBuffers(dispatch.cases.size() == 1 ? folder : folder / fmt::format("case{}", i), launch,
@@ -113,10 +123,16 @@ Result<int> run(const Options& options) {
     }
     if (options.json) {
       report.push_back(toJson(launch, kernel->name, *result));
+      report.back()["bit_exact_mfma"] = !options.run.fastMfma;
       report.back().update(debug.toJson());
+      if (!deliveries.empty())
+        report.back()["strict"] = strict->toJson();
     } else {
       print(launch, kernel->name, *result, elapsed.count());
+      if (options.run.fastMfma)
+        fmt::print("  fast MFMA: not bit-exact\n");
       debug.print();
+      strict->print();
     }
   }
   if (options.json)
@@ -135,11 +151,17 @@ void addRun(CLI::App& app, int& exit) {
   command->add_option("--case", options->onlyCase, "Run only this case, counted from 0");
   command->add_option("--kernel", options->kernel, "Run this kernel instead of the one the dispatch names");
   command->add_option("--seed", options->run.seed, "Interleave waves pseudo-randomly (0: lock step)");
+  command->add_flag("--fast-mfma", options->run.fastMfma,
+                    "Matrix instructions as plain f32 multiply-adds: quicker, not bit-exact");
   command->add_flag("--wave-to-barrier", options->run.waveToBarrier,
                     "Run each wave to its next barrier before the others");
   command->add_option("--threads", options->run.threads, "Host threads")->check(CLI::Range(1u, 1024u));
   command->add_option("--max-instructions", options->run.maxInstructions, "Give up after that many wave-instructions")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--strict{all}", options->strict,
+                    "Deliver memory operations at the latest legal moment and report waits, wait states, races, bounds "
+                    "and uninitialised contents. --strict=late, --strict=lds-early or --strict=wave: in one order "
+                    "only. Buffers are those of the first");
   addDebugOptions(*command, options->debug);
   command->add_flag("--json", options->json, "Report as json");
   command->callback([options, &exit] {

@@ -44,6 +44,7 @@ void addRun(CLI::App& app, int& exit);
 void addTime(CLI::App& app, int& exit);
 void addProfile(CLI::App& app, int& exit);
 void addVerify(CLI::App& app, int& exit);
+void addDiverge(CLI::App& app, int& exit);
 void addOptimize(CLI::App& app, int& exit);
 void addApply(CLI::App& app, int& exit);
 void addExtract(CLI::App& app, int& exit);

@@ -132,12 +132,12 @@ Status bindInstruction(const isa::Instruction& inst, const BindContext& context,
 }
 
 Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object,
-                                                         const object::Kernel& kernel) {
+                                                         const object::Kernel& kernel, SimdLevel simd) {
   std::shared_ptr<CodeImage> result(new CodeImage);
   result->kernel = kernel.name;
   result->vgprs = kernel.descriptor.allocatedVgprs(object.target());
   result->context.accumOffset = kernel.descriptor.accumOffset(object.target());
-  result->context.simd = bestSimdLevel();
+  result->context.simd = simd;
   result->context.arena = &result->arena;
   ASMEVO_TRY(result->codec, isa::Codec::create(object.target()));
   ASMEVO_CHECK(result->loadSegments(object));

@@ -41,7 +41,8 @@ class CodeImage {
  public:
   /// Lays out the loadable segments at GuestMemory::firstRegionAddress, applies dynamic relocations and binds all code.
   /// Errors: undefined symbols, relocations of an unknown kind, images that are unreasonably large.
-  static Result<std::shared_ptr<const CodeImage>> load(const object::CodeObject& object, const object::Kernel& kernel);
+  static Result<std::shared_ptr<const CodeImage>> load(const object::CodeObject& object, const object::Kernel& kernel,
+                                                       SimdLevel simd = bestSimdLevel());
 
   const Bytes& bytes() const { return image; }
   /// Leading bytes of the image that the guest must not write (all segments before the first writable one).

@@ -3,6 +3,7 @@
 
 #include "dispatch/dispatch.h"
 #include "emulator/guest_memory.h"
+#include "emulator/simd_level.h"
 #include "emulator/strict.h"
 #include "emulator/trace.h"
 #include "object/code_object.h"
@@ -30,6 +31,7 @@ struct RunOptions {
   std::set<std::uint64_t> traceWorkgroups;        ///< dispatch indices of workgroups to trace
   std::vector<std::uint64_t> onlyWorkgroups;      ///< run only these (buffers are then partial); empty: all
   bool coverage = false;                          ///< count executions per instruction address
+  bool fastMfma = false; ///< floating-point matrix instructions as f32 multiply-adds: quicker, not bit-exact
   /// A strict run, on one host thread: memory operations are delivered by its rule, and findings are reported.
   std::optional<StrictOptions> strict;
   std::vector<Observer*> observers; ///< called in this order, on one host thread (observe/observer.h); not owned
@@ -38,7 +40,7 @@ struct RunOptions {
 };
 
 struct RunResult {
-  bool brokenOff = false; ///< an observer had seen enough: buffers are what they were by then
+  bool brokenOff = false;     ///< an observer had seen enough: buffers are what they were by then
   std::vector<Bytes> buffers; ///< in the case's order
   std::vector<GuardViolation> guardViolations;
   std::uint64_t waveInstructions = 0;
@@ -54,10 +56,12 @@ class Kernel {
  public:
   /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic), host
   /// without AVX2. Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
-  static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName);
+  /// `simd`: the handlers to run on, one of hostSimdLevels(); they all give the same bits.
+  static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName,
+                                                       SimdLevel simd = bestSimdLevel());
   virtual ~Kernel() = default;
   virtual Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const = 0;
-  virtual std::uint64_t imageBytes() const = 0; ///< of the loaded object
+  virtual std::uint64_t imageBytes() const = 0;  ///< of the loaded object
   virtual std::uint64_t codeAddress() const = 0; ///< virtual address in the object that WaveTrace offsets count from
 };
 

@@ -150,12 +150,15 @@ class PreparedKernel final : public Kernel {
 
 } // namespace
 
-Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName) {
+Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName,
+                                                      SimdLevel simd) {
   if (object.elfType() == llvm::ELF::ET_REL)
     return refused("{} is relocatable: link it first (ld.lld -shared)", object.name());
   ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernelName));
   ASMEVO_CHECK(checkTarget(object, *found));
-  ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found));
+  if (simd > bestSimdLevel())
+    return refused("this machine lacks the vector instructions asked for");
+  ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found, simd));
   return std::shared_ptr<const Kernel>(std::make_shared<PreparedKernel>(std::move(image), *found, object.target()));
 }
 

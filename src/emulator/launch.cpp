@@ -222,6 +222,7 @@ void LaunchState::startWave(Wave& wave, const Workgroup& group, const std::array
   wave.vgprCount = vgprs;
   wave.scc = options.poisonState ? static_cast<std::uint32_t>(options.poisonSeed & 1) : 0;
   wave.mode = mode;
+  wave.fastMfma = options.fastMfma;
   wave.ldsBytes = shape.ldsBytes;
   wave.memory = memory;
   wave.waveInGroup = number;

@@ -32,7 +32,7 @@ constexpr std::uint64_t seededPatience = 4096;
 /// it has twice as many.
 constexpr std::uint64_t firstSuspicion = 16'000'000;
 /// From then on workgroups change places this often while others have not started: they may be what is waited for.
-constexpr std::int64_t impatientSlice = 65'536;
+constexpr std::int64_t impatientSlice = 8192;
 /// Sweeps over all resident workgroups in which a state must come again to be noticed.
 constexpr unsigned suspectedSweeps = 64;
 

@@ -83,6 +83,7 @@ struct alignas(64) Wave {
   Workgroup* group = nullptr;
   WaveTrace* trace = nullptr; ///< null when not traced
   Watch* watch = nullptr;     ///< null when not observed
+  bool fastMfma = false;      ///< matrix instructions by mfma_fast_simd.cpp
   bool reports = false;       ///< traced or observed: memory handlers report accesses (memory/trace.cpp)
   std::uint32_t waveInGroup = 0;
   std::uint64_t initialSgprs = 0; ///< bit i: s[i] was given a value before the start

@@ -134,8 +134,8 @@ class Lexer {
       }
       const std::string_view statement = trimmed(rest);
       const bool isDirective = statement.front() == '.';
-      lines.statements.push_back({isDirective ? Statement::Kind::directive : Statement::Kind::instruction, statement,
-                                  number, begin, {}});
+      lines.statements.push_back(
+          {isDirective ? Statement::Kind::directive : Statement::Kind::instruction, statement, number, begin, {}});
       if (statement == ".amdgpu_metadata")
         inMetadata = true;
       else if (statement == ".end_amdgpu_metadata")

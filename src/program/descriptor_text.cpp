@@ -6,6 +6,7 @@
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 
 namespace asmevo::program {
@@ -21,8 +22,8 @@ constexpr std::size_t largestDirectiveList = 256;
 bool isDirectiveName(std::string_view name) {
   constexpr std::string_view prefix = ".amdhsa_";
   return name.starts_with(prefix) && name.size() > prefix.size() && name.size() < 80 &&
-         std::ranges::all_of(name.substr(1),
-                             [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+         std::ranges::all_of(
+             name.substr(1), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
 }
 
 /// How allocated SGPRs can be asked for: the assembler adds room for VCC, FLAT_SCRATCH and XNACK_MASK, depending on the
@@ -70,6 +71,21 @@ DescriptorDirectives directivesFor(const object::Target& target, const object::K
   return list;
 }
 
+constexpr std::size_t linesBefore = 8; ///< of the text that assembleDescriptor makes
+
+/// "line 12: message" as ".amdhsa_name: message".
+std::string withDirective(const std::string& message, const DescriptorDirectives& directives) {
+  constexpr std::string_view begin = "line ";
+  const std::size_t colon = message.find(": ");
+  std::size_t line = 0;
+  if (!message.starts_with(begin) || colon == std::string::npos ||
+      std::from_chars(message.data() + begin.size(), message.data() + colon, line).ec != std::errc())
+    return message;
+  const std::string rest = message.substr(colon + 2);
+  const std::size_t index = line - linesBefore - 1;
+  return line > linesBefore && index < directives.size() ? directives[index].first + ": " + rest : rest;
+}
+
 bool sameButEntry(object::KernelDescriptor a, object::KernelDescriptor b) {
   a.setEntryOffset(0);
   b.setEntryOffset(0);
@@ -114,8 +130,10 @@ Result<object::KernelDescriptor> assembleDescriptor(const object::Target& target
     text += fmt::format("\t{} {}\n", name, value);
   }
   text += "\t.end_amdhsa_kernel\n";
-  ASMEVO_TRY(Bytes bytes, isa::assembleObject(target, text));
-  ASMEVO_TRY(const object::CodeObject assembled, object::CodeObject::parse(std::move(bytes), "descriptor"));
+  auto bytes = isa::assembleObject(target, text);
+  if (!bytes)
+    return badInput("{}", withDirective(bytes.error().message, directives));
+  ASMEVO_TRY(const object::CodeObject assembled, object::CodeObject::parse(*std::move(bytes), "descriptor"));
   for (const object::Section& section : assembled.sections()) {
     object::KernelDescriptor descriptor;
     const auto contents = assembled.contents(section);

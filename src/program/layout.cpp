@@ -1,5 +1,7 @@
 #include "program/layout.h"
 
+#include "program/insertion.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <tuple>
@@ -197,12 +199,14 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
     if (candidate.section != program.blocks[block].section || candidate.opaque)
       continue;
     std::uint64_t address = starts[id];
-    std::size_t clauseLeft = 0; // nothing may come between the instructions of an s_clause (RDNA)
+    const std::int64_t nearest =
+        std::min(std::abs(dwordsBetween(from, address)), std::abs(dwordsBetween(from, address + bytesOf(candidate))));
+    if (nearest > islandReach)
+      continue;
+    const std::vector<bool> free = insertionPoints(candidate, codec);
     for (std::size_t i = 0; i < candidate.instrs.size(); ++i) {
       const isa::Instruction& inst = *candidate.instrs[i].inst;
       address += inst.size;
-      clauseLeft =
-          inst.base == "s_clause" ? (inst.simm16 & 63) + std::size_t{1} : clauseLeft - (clauseLeft > 0 ? 1 : 0);
       const std::int64_t distance = forward ? dwordsBetween(from, address) : dwordsBetween(address, from);
       if (distance <= 1 || distance > islandReach)
         continue;
@@ -214,7 +218,7 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
       if (last && neverFallsThrough(flowOf(&inst))) {
         if (distance > afterEnd.distance)
           afterEnd = {id, i + 1, distance};
-      } else if (clauseLeft == 0 && distance > between.distance &&
+      } else if ((last || free[i + 1]) && distance > between.distance &&
                  !(last && (id + 1 == program.blocks.size() || program.blocks[id + 1].section != candidate.section))) {
         between = {id, i + 1, distance};
       }

@@ -88,9 +88,7 @@ class Printer {
         out += symbolDirectives(symbol);
   }
 
-  bool isPrinted(BlockId id) const {
-    return !options.part || (id >= options.part->first && id <= options.part->last);
-  }
+  bool isPrinted(BlockId id) const { return !options.part || (id >= options.part->first && id <= options.part->last); }
 
   Status codeSection(std::size_t index) {
     const object::Section& section = object.sections()[index];

@@ -87,7 +87,7 @@ struct ResourceEdit {
   std::optional<unsigned> vgprs, accumOffset; ///< total registers and first AGPR
   std::optional<std::uint32_t> ldsBytes;
   /// Takes the place of K0's descriptor (its entry offset is worked out), before the numbers above.
-  std::optional<object::KernelDescriptor> descriptor;
+  std::optional<object::KernelDescriptor> descriptor = std::nullopt;
 };
 
 /// How control leaves an instruction.

@@ -39,12 +39,9 @@ class Reassembler {
       }
     }
     data.metadata(metadata);
-    if (diagnostics.any())
-      return diagnostics.asError();
+    // Labels and registers are looked at even so, for all errors at once.
     Reassembly result;
     result.program = code.finish();
-    if (diagnostics.any())
-      return diagnostics.asError();
     result.program.data = std::move(data.data);
     result.notes = std::move(data.notes);
     setResources(result);
@@ -132,8 +129,9 @@ class Reassembler {
       if (statement.kind == Statement::Kind::directive) {
         if (word == ".section" || word == ".text" || word == ".rodata" || word == ".data" || word == ".bss") {
           const auto operands = commaSeparated(afterFirstWord(statement.text));
-          const std::string name =
-              word != ".section" ? std::string(word) : operands.empty() ? std::string() : unquoted(operands.front());
+          const std::string name = word != ".section" ? std::string(word)
+                                   : operands.empty() ? std::string()
+                                                      : unquoted(operands.front());
           current = sectionNamed(statement, name);
           any = true;
           if (current)
@@ -165,9 +163,10 @@ class Reassembler {
     }
     if (word == ".amdhsa_code_object_version") {
       if (integerConstant(rest) != codeObjectVersion(object.abiVersion()))
-        diagnostics.error(statement, 0, fmt::format("the original has code object version {}",
-                                                    codeObjectVersion(object.abiVersion())),
-                          "the version cannot be changed");
+        diagnostics.error(
+            statement, 0,
+            fmt::format("the original has code object version {}", codeObjectVersion(object.abiVersion())),
+            "the version cannot be changed");
       return true;
     }
     if (word == ".set") {
@@ -223,8 +222,9 @@ class Reassembler {
     const bool vgprsFit = use.vgprs <= allocated && !aliases;
     const bool agprsFit = use.agprs <= forAgprs;
     if (target.isGfx9() && use.sgprs > descriptor.allocatedSgprs(target))
-      diagnostics.error(*use.sgpr, 0, fmt::format("s{} is beyond the {} SGPRs that the descriptor of '{}' allocates",
-                                                  use.sgprs - 1, descriptor.allocatedSgprs(target), function.name),
+      diagnostics.error(*use.sgpr, 0,
+                        fmt::format("s{} is beyond the {} SGPRs that the descriptor of '{}' allocates", use.sgprs - 1,
+                                    descriptor.allocatedSgprs(target), function.name),
                         "raise .amdhsa_next_free_sgpr");
     if (vgprsFit && agprsFit)
       return;
@@ -244,16 +244,19 @@ class Reassembler {
     const std::string hint = ".amdhsa_next_free_vgpr and .amdhsa_accum_offset say how many there are; --grow-registers "
                              "raises them to what is used";
     if (!agprsFit)
-      diagnostics.error(*use.agpr, 0, fmt::format("a{} is beyond the {} AGPRs that the descriptor of '{}' allocates",
-                                                  use.agprs - 1, forAgprs, function.name),
+      diagnostics.error(*use.agpr, 0,
+                        fmt::format("a{} is beyond the {} AGPRs that the descriptor of '{}' allocates", use.agprs - 1,
+                                    forAgprs, function.name),
                         hint);
     if (aliases)
-      diagnostics.error(*use.vgpr, 0, fmt::format("v{} is a{} of '{}', whose AGPRs start at {}", use.vgprs - 1,
-                                                  use.vgprs - 1 - accum, function.name, accum),
+      diagnostics.error(*use.vgpr, 0,
+                        fmt::format("v{} is a{} of '{}', whose AGPRs start at {}", use.vgprs - 1, use.vgprs - 1 - accum,
+                                    function.name, accum),
                         hint);
     else if (!vgprsFit)
-      diagnostics.error(*use.vgpr, 0, fmt::format("v{} is beyond the {} VGPRs that the descriptor of '{}' allocates",
-                                                  use.vgprs - 1, allocated, function.name),
+      diagnostics.error(*use.vgpr, 0,
+                        fmt::format("v{} is beyond the {} VGPRs that the descriptor of '{}' allocates", use.vgprs - 1,
+                                    allocated, function.name),
                         hint);
   }
 

@@ -1,5 +1,5 @@
-/// The way back from printed assembly: edited text becomes an edit of the program it was printed from, to be laid out by
-/// rebuild. Everything the text does not change keeps its bytes, whatever the assembler would make of it.
+/// The way back from printed assembly: edited text becomes an edit of the program it was printed from, to be laid out
+/// by rebuild. Everything the text does not change keeps its bytes, whatever the assembler would make of it.
 ///
 /// What may change: instructions and labels in code (with new labels and branches to them), constants in data sections,
 /// .amdhsa_ directives and metadata values, as long as data and metadata keep their size. What may not: symbols, the
@@ -28,10 +28,10 @@ struct ReassembleOptions {
 };
 
 struct Reassembly {
-  Program program;             ///< the original with the edits, linked
-  std::size_t kept = 0;        ///< instructions that are as they were
-  std::size_t assembled = 0;   ///< new or changed ones
-  std::size_t gone = 0;        ///< of the original
+  Program program;                ///< the original with the edits, linked
+  std::size_t kept = 0;           ///< instructions that are as they were
+  std::size_t assembled = 0;      ///< new or changed ones
+  std::size_t gone = 0;           ///< of the original
   std::vector<std::string> notes; ///< resources that changed, data that changed
 };
 

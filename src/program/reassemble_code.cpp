@@ -191,12 +191,13 @@ void CodeReader::label(const Statement& statement) {
     if (here && inOrder)
       address = known->second;
     else if (!here || fixedPlaces.contains(known->second))
-      return diagnostics.error(statement, 0, fmt::format("'{}' is a place that symbols, data or the program counter "
-                                                         "refer to: such places keep their order",
-                                                         name));
+      return diagnostics.error(statement, 0,
+                               fmt::format("'{}' is a place that symbols, data or the program counter "
+                                           "refer to: such places keep their order",
+                                           name));
   }
-  const bool atThisPlace = address != noAddress && !list().empty() && draft().block.instrs.empty() &&
-                           draft().block.address == address;
+  const bool atThisPlace =
+      address != noAddress && !list().empty() && draft().block.instrs.empty() && draft().block.address == address;
   if (!atThisPlace)
     startBlock(startedHere.contains(address) ? noAddress : address);
   labels.emplace(name, Label{current, list().size() - 1});
@@ -381,8 +382,8 @@ void CodeReader::appendBranch(const Statement& statement, std::string_view targe
   if (!(*inst)->branchOffset)
     return diagnostics.error(statement, 0, fmt::format("'{}' does not go to a label", firstWord(statement.text)));
   append(statement, instrOf(*inst), true);
-  labelUses.push_back({current, list().size() - 1, draft().block.instrs.size() - 1, &statement, offset,
-                       unquoted(target)});
+  labelUses.push_back(
+      {current, list().size() - 1, draft().block.instrs.size() - 1, &statement, offset, unquoted(target)});
 }
 
 /// An operand that is an expression of labels, as Statements writes it or as compilers do ("table@rel32@lo+4").
@@ -562,8 +563,7 @@ Program CodeReader::finish() {
   }
   linkOriginals(program, ids);
   linkLabels(program, ids);
-  if (!diagnostics.any())
-    program.relink();
+  program.relink();
   return program;
 }
 
@@ -604,8 +604,8 @@ void CodeReader::linkOriginals(Program& program, const std::map<std::pair<std::s
       if (instr.pcRef && byAddress.contains(instr.pcRef->target)) {
         const Block& block = original.blocks[byAddress.at(instr.pcRef->target).block];
         if (block.address == instr.pcRef->target && !byPlace.contains({block.section, block.address}))
-          complain(statement, fmt::format("'{}' refers to {:#x}, whose label is gone", instr.inst->text,
-                                          instr.pcRef->target));
+          complain(statement,
+                   fmt::format("'{}' refers to {:#x}, whose label is gone", instr.inst->text, instr.pcRef->target));
       }
     }
   }

@@ -25,7 +25,7 @@ class CodeReader {
 
   /// The statements that take the place of the section's blocks [first, last).
   void section(std::size_t index, BlockId first, BlockId last, const std::vector<Statement>& text);
-  /// The original program with the blocks of the text; meaningless if diagnostics were made.
+  /// The original program with the blocks of the text, linked; not to be used if diagnostics were made.
   Program finish();
 
   std::size_t kept = 0, assembled = 0, gone = 0;
@@ -80,8 +80,8 @@ class CodeReader {
 
   std::unordered_map<std::uint64_t, OriginalPlace> byAddress;
   std::unordered_map<std::string, std::uint64_t> knownLabels; ///< labels and symbols of the original
-  std::set<std::uint64_t> fixedPlaces;                         ///< that something other than a branch refers to
-  std::map<std::size_t, std::vector<Draft>> drafts;            ///< by section
+  std::set<std::uint64_t> fixedPlaces;                        ///< that something other than a branch refers to
+  std::map<std::size_t, std::vector<Draft>> drafts;           ///< by section
   std::unordered_map<std::string, Label> labels;
   std::unordered_map<std::string, std::uint32_t> anchors; ///< ".Lpc1" to getpc id
   std::vector<LabelUse> labelUses;

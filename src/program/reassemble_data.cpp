@@ -34,6 +34,7 @@ struct Evaluated {
     std::size_t offset;
     DescriptorDirectives directives;
     const Statement* statement;
+    std::vector<const Statement*> lines; ///< of the directives
   };
   std::vector<Descriptor> descriptors;
 };
@@ -80,8 +81,8 @@ class Evaluator {
     const bool known = labels->local(here) == name ||
                        std::ranges::any_of(symbols, [&](const object::Symbol* symbol) { return symbol->name == name; });
     if (!known)
-      diagnostics.error(statement, 0, fmt::format("'{}' is no label of the original at {:#x}: data keeps its places",
-                                                  name, here));
+      diagnostics.error(statement, 0,
+                        fmt::format("'{}' is no label of the original at {:#x}: data keeps its places", name, here));
   }
 
   void append(std::uint64_t value, std::size_t bytes) {
@@ -191,7 +192,7 @@ class Evaluator {
   std::size_t descriptor(const std::vector<Statement>& statements, std::size_t i) {
     const Statement& first = statements[i];
     fill((descriptorSize - result.bytes.size() % descriptorSize) % descriptorSize, first);
-    Evaluated::Descriptor block{unquoted(afterFirstWord(first.text)), result.bytes.size(), {}, &first};
+    Evaluated::Descriptor block{unquoted(afterFirstWord(first.text)), result.bytes.size(), {}, &first, {}};
     for (++i; i < statements.size() && statements[i].text != ".end_amdhsa_kernel"; ++i) {
       const std::string_view word = firstWord(statements[i].text);
       const auto value = integerConstant(afterFirstWord(statements[i].text));
@@ -200,6 +201,7 @@ class Evaluator {
         return i;
       }
       block.directives.emplace_back(word, *value);
+      block.lines.push_back(&statements[i]);
     }
     if (i == statements.size())
       diagnostics.error(first, 0, "this .amdhsa_kernel has no .end_amdhsa_kernel");
@@ -250,8 +252,7 @@ Status DataReader::section(std::size_t index, const std::vector<Statement>& stat
   const auto contents = object.contents(section);
   const std::span<const std::uint8_t> old = isNote ? std::span<const std::uint8_t>() : contents;
   const std::size_t size = isNote ? contents.size() + noteHeaderBytes : section.size;
-  const Evaluated before =
-      Evaluator(section.address, old, size, nullptr, referenceDiagnostics).run(reference);
+  const Evaluated before = Evaluator(section.address, old, size, nullptr, referenceDiagnostics).run(reference);
   if (referenceDiagnostics.any())
     return referenceDiagnostics.asError();
 
@@ -273,8 +274,9 @@ Status DataReader::section(std::size_t index, const std::vector<Statement>& stat
     return {};
   }
   if (after.bytes.size() != before.bytes.size()) {
-    diagnostics.error(last, 0, fmt::format("section {} has {} bytes here and {} in the original: data keeps its size",
-                                           section.name, after.bytes.size(), before.bytes.size()));
+    diagnostics.error(last, 0,
+                      fmt::format("section {} has {} bytes here and {} in the original: data keeps its size",
+                                  section.name, after.bytes.size(), before.bytes.size()));
     return {};
   }
   if (isNote) {
@@ -296,7 +298,11 @@ Status DataReader::section(std::size_t index, const std::vector<Statement>& stat
       continue;
     auto descriptor = assembleDescriptor(object.target(), object.abiVersion(), now.directives);
     if (!descriptor) {
-      diagnostics.error(*now.statement, 0, descriptor.error().message);
+      const Statement* where = now.statement;
+      for (std::size_t k = 0; k < now.directives.size(); ++k)
+        if (descriptor.error().message.starts_with(now.directives[k].first + ":"))
+          where = now.lines[k];
+      diagnostics.error(*where, 0, descriptor.error().message);
       continue;
     }
     for (std::size_t k = 0; k < object.kernels().size(); ++k)

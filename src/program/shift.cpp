@@ -1,6 +1,6 @@
 #include "program/shift.h"
 
-#include "program/pc_reference.h"
+#include "program/insertion.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -32,6 +32,10 @@ class Comparison {
       : before(before), old(old), after(after), now(now), codec(codec) {}
 
   Status run() {
+    for (const CodeTable& table : old.codeTables)
+      if (table.isRelative)
+        for (std::size_t i = 0; i < table.targets.size() * table.entryBytes; i += 4)
+          tableWords.insert(table.address + i);
     for (const Block& block : now.blocks)
       for (const Instr& instr : block.instrs)
         flat.push_back({&instr, block.section});
@@ -43,9 +47,10 @@ class Comparison {
       ASMEVO_CHECK(checkIsland(address));
     for (const Pair& pair : pairs)
       ASMEVO_CHECK(checkPair(pair));
+    ASMEVO_CHECK(checkTables());
     ASMEVO_CHECK(checkSymbols());
     ASMEVO_CHECK(checkDescriptors());
-    return checkNotes();
+    return checkData();
   }
 
  private:
@@ -65,6 +70,7 @@ class Comparison {
   std::map<std::uint64_t, std::uint64_t> blockStarts; ///< old block address to new
   std::map<std::uint64_t, std::uint64_t> places;      ///< old instruction address to new
   std::vector<std::uint64_t> skipped;                 ///< new addresses of s_branch that are islands or lead around one
+  std::set<std::uint64_t> tableWords;                 ///< old addresses of dwords in relative tables
   std::set<std::uint64_t> matched;                    ///< new addresses of instructions that correspond to something
 
   std::uint64_t hereNow() const { return cursor < flat.size() ? flat[cursor].instr->address : noAddress; }
@@ -108,21 +114,18 @@ class Comparison {
   Status matchBlock(BlockId id) {
     const Block& block = old.blocks[id];
     ASMEVO_CHECK(skipPadding(block, block.section));
-    // An island can only stand in front of a block; the block itself begins with the inserted s_nop or opaque bytes.
-    while (cursor < flat.size() && !block.opaque && !isPlainNop(*flat[cursor].instr->inst)) {
+    while (cursor < flat.size() && !block.opaque && !block.instrs.empty() &&
+           !sameButForAddress(block.instrs.front(), *flat[cursor].instr)) {
       ASMEVO_CHECK(skipExtra());
       ASMEVO_CHECK(skipPadding(block, block.section));
     }
     if (cursor >= flat.size() || flat[cursor].section != block.section)
       return differs(block.address, "the new file ends here");
     blockStarts[block.address] = hereNow();
-    matched.insert(hereNow());
     const auto prologue = prologueEnd(block);
-    if (!block.opaque)
-      ++cursor;
     for (std::size_t i = 0; i < block.instrs.size(); ++i) {
       const Instr& instr = block.instrs[i];
-      if (prologue && hereNow() >= prologue->second && isPlainNop(*instr.inst)) {
+      if (prologue && hereNow() >= prologue->second && isPlainNop(*instr.inst) && instr.address != noAddress) {
         places[instr.address] = prologue->second; // padding the prologue gave up
         continue;
       }
@@ -130,7 +133,8 @@ class Comparison {
         ASMEVO_CHECK(skipExtra());
       if (cursor >= flat.size() || !sameButForAddress(instr, *flat[cursor].instr))
         return differs(instr.address, "expected " + codec.complete(instr.inst)->text);
-      places[instr.address] = hereNow();
+      if (instr.address != noAddress)
+        places[instr.address] = hereNow();
       matched.insert(hereNow());
       pairs.push_back({&instr, flat[cursor].instr});
       ++cursor;
@@ -141,6 +145,8 @@ class Comparison {
   bool sameButForAddress(const Instr& a, const Instr& b) const {
     if (a.inst->size == b.inst->size && std::ranges::equal(a.inst->bytes(), b.inst->bytes()))
       return true;
+    if (tableWords.contains(a.address))
+      return true; // compared by where it leads
     if (a.target && b.target && a.inst->branchOffset && b.inst->branchOffset)
       return a.inst->size == b.inst->size && a.inst->encoding[2] == b.inst->encoding[2] &&
              a.inst->encoding[3] == b.inst->encoding[3];
@@ -257,13 +263,53 @@ class Comparison {
     return {};
   }
 
-  Status checkNotes() const {
+  Status checkTables() const {
+    if (old.codeTables.size() != now.codeTables.size())
+      return badInput("{} tables of code addresses became {}", old.codeTables.size(), now.codeTables.size());
+    for (std::size_t i = 0; i < old.codeTables.size(); ++i) {
+      const CodeTable& a = old.codeTables[i];
+      const CodeTable& b = now.codeTables[i];
+      bool same = sameAddress(a.address, b.address) && a.targets.size() == b.targets.size();
+      for (std::size_t k = 0; same && k < a.targets.size(); ++k)
+        same = sameAddress(old.blocks[a.targets[k]].address, now.blocks[b.targets[k]].address);
+      if (!same)
+        return badInput("the table of code addresses at 0x{:x} (0x{:x} in the new file) leads elsewhere", a.address,
+                        b.address);
+    }
+    return {};
+  }
+
+  /// Bytes of data that hold addresses, or distances to code: by old address.
+  std::set<std::uint64_t> addressBytes() const {
+    std::set<std::uint64_t> bytes;
+    const auto add = [&](std::uint64_t at, std::uint64_t count) {
+      for (std::uint64_t i = 0; i < count; ++i)
+        bytes.insert(at + i);
+    };
+    for (const object::Relocation& relocation : before.relocations())
+      add(relocation.offset, 8);
+    for (const object::Kernel& kernel : before.kernels())
+      add(kernel.descriptorAddress + 16, 8); // kernel_code_entry_byte_offset
+    for (const std::uint64_t word : tableWords)
+      add(word, 4);
+    return bytes;
+  }
+
+  Status checkData() const {
     if (before.sections().size() != after.sections().size())
       return badInput("{} sections became {}", before.sections().size(), after.sections().size());
+    const std::set<std::uint64_t> changing = addressBytes();
     for (std::size_t i = 0; i < before.sections().size(); ++i) {
       const object::Section& a = before.sections()[i];
-      if (a.type == elf::SHT_NOTE && !std::ranges::equal(before.contents(a), after.contents(after.sections()[i])))
-        return badInput("the note section {} changed", a.name);
+      const bool isPlain = a.type == elf::SHT_NOTE || (a.type == elf::SHT_PROGBITS && !a.isCode() && a.name != ".got");
+      if (!isPlain || a.type == elf::SHT_NOBITS || (a.flags & elf::SHF_ALLOC) == 0)
+        continue;
+      const auto oldBytes = before.contents(a), newBytes = after.contents(after.sections()[i]);
+      if (oldBytes.size() != newBytes.size())
+        return badInput("section {} was {} bytes long and is {}", a.name, oldBytes.size(), newBytes.size());
+      for (std::size_t at = 0; at < oldBytes.size(); ++at)
+        if (oldBytes[at] != newBytes[at] && !changing.contains(a.address + at))
+          return badInput("section {} changed at 0x{:x}", a.name, a.address + at);
     }
     return {};
   }
@@ -280,9 +326,57 @@ Result<Program> shifted(const Program& program, isa::Codec& codec) {
   return result;
 }
 
-Status checkShifted(const object::CodeObject& before, const Program& old, const object::CodeObject& after,
+namespace {
+
+/// SplitMix64, as design.md has it for every random choice.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state(seed) {}
+  std::uint64_t below(std::uint64_t bound) {
+    std::uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (z ^ (z >> 31)) % bound;
+  }
+
+ private:
+  std::uint64_t state;
+};
+
+bool inPrologue(const Program& program, std::uint64_t address) {
+  return std::ranges::any_of(program.functions, [&](const Function& function) {
+    return function.preloadEntry && address >= function.entry && address < function.entry + preloadPrologueBytes;
+  });
+}
+
+} // namespace
+
+Result<Program> scattered(const Program& program, isa::Codec& codec, const RandomNops& random) {
+  ASMEVO_TRY(const isa::InstRef nop, codec.assemble("s_nop 0"));
+  std::vector<std::pair<BlockId, std::size_t>> free;
+  for (BlockId id = 0; id < program.blocks.size(); ++id) {
+    const std::vector<bool> points = insertionPoints(program.blocks[id], codec);
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (points[i] && !inPrologue(program, program.blocks[id].instrs[i].address))
+        free.emplace_back(id, i);
+  }
+  Random draw(random.seed);
+  const std::size_t places = std::min(random.places, free.size());
+  for (std::size_t i = 0; i < places; ++i)
+    std::swap(free[i], free[i + draw.below(free.size() - i)]);
+  free.resize(places);
+  std::ranges::sort(free, std::greater());
+  Program result = program;
+  for (const auto& [id, index] : free) {
+    std::vector<Instr>& instrs = result.blocks[id].instrs;
+    instrs.insert(instrs.begin() + static_cast<std::ptrdiff_t>(index), random.nops, Instr{nop, noAddress, {}, {}, 0});
+  }
+  return result;
+}
+
+Status checkShifted(const object::CodeObject& before, const Program& edited, const object::CodeObject& after,
                     const Program& now, isa::Codec& codec) {
-  return Comparison(before, old, after, now, codec).run();
+  return Comparison(before, edited, after, now, codec).run();
 }
 
 } // namespace asmevo::program

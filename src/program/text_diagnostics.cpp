@@ -12,14 +12,15 @@ constexpr std::size_t longestShownLine = 160;
 /// What of an LLVM opcode name is not the mnemonic: encoding forms, addressing forms and hardware generations.
 bool isNameSuffix(std::string_view part) {
   static const std::set<std::string_view> suffixes = {
-      "e32",   "e64",    "dpp",   "dpp8",   "sdwa",   "vi",    "si",   "ci",     "real",  "rtn",    "saddr", "offen",
-      "idxen", "bothen", "exact", "offset", "addr64", "imm",   "sgpr", "st",     "svs",   "sv",     "ss",    "vgpr",
-      "t16",   "fake16", "w32",   "w64",    "gfx9",   "gfx90a"};
+      "e32",   "e64",   "dpp",   "dpp8",   "sdwa",  "vi",     "si",     "ci",  "real", "rtn",
+      "saddr", "offen", "idxen", "bothen", "exact", "offset", "addr64", "imm", "sgpr", "st",
+      "svs",   "sv",    "ss",    "vgpr",   "t16",   "fake16", "w32",    "w64", "gfx9", "gfx90a"};
   return suffixes.contains(part) || part.starts_with("gfx") || part.starts_with("e64");
 }
 
 std::string mnemonicOf(std::string name) {
-  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   for (;;) {
     const std::size_t cut = name.rfind('_');
     if (cut == std::string::npos || cut == 0 || !isNameSuffix(std::string_view(name).substr(cut + 1)))
@@ -115,16 +116,18 @@ std::vector<std::string> nearestMnemonics(std::string_view word, isa::Codec& cod
       ranked.emplace(distance, std::move(mnemonic));
   }
   std::vector<std::string> found;
-  std::size_t probes = 0;
+  std::size_t probes = 0, best = limit;
   for (const auto& [distance, mnemonic] : ranked) {
-    if (++probes > mostProbes || found.size() == mostShown)
+    if (++probes > mostProbes || found.size() == mostShown || distance > best + 1)
       break;
     // The assembler knows what the target has: without operands, a mnemonic of the target is refused for those.
     isa::AssemblerDiagnostic diagnostic;
     const auto assembled = codec.assemble(mnemonic, diagnostic);
     if (assembled || (diagnostic.message.find("not supported") == std::string::npos &&
-                      diagnostic.message.find("invalid instruction") == std::string::npos))
+                      diagnostic.message.find("invalid instruction") == std::string::npos)) {
+      best = std::min(best, distance);
       found.push_back(mnemonic);
+    }
   }
   return found;
 }

@@ -114,12 +114,13 @@ class Comparison {
   };
   /// The earliest of what is certain: a path, or stores that were never made up for. What registers showed before that
   /// in the same wave leads.
-  std::optional<Found> first() const {
+  /// `failed`: the run did, so that no wave can make up for anything.
+  std::optional<Found> first(bool failed) const {
     std::optional<Found> best;
     std::uint64_t bestOrder = ~std::uint64_t{0};
     for (const auto& [key, wave] : waves) {
       const bool ended = wave.next != 0 && expected.at(key)[wave.next - 1].label == Visit::end;
-      if (!wave.path && !(wave.stores && ended))
+      if (!wave.path && !(wave.stores && (ended || failed)) && !(wave.registers && failed))
         continue;
       const auto consider = [&](const std::optional<Suspect>& suspect, Divergence::Kind kind) {
         if (suspect && suspect->order < bestOrder) {
@@ -159,24 +160,15 @@ struct Side {
   Places places;
   unsigned accumOffset = 0;
 
-  Result<emulator::RunResult> run(const dispatch::Case& launch, const DivergenceOptions& options,
-                                  std::uint64_t imageSpan, emulator::Observer& observer) const {
+  Result<emulator::RunResult> run(const dispatch::Case& launch, std::uint64_t maxInstructions, std::uint64_t imageSpan,
+                                  std::vector<emulator::Observer*> observers) const {
     emulator::RunOptions run;
     run.waveToBarrier = true;
     run.imageSpan = imageSpan;
-    run.maxInstructions = options.maxInstructions;
-    run.observers = {&observer};
+    run.maxInstructions = maxInstructions;
+    run.observers = std::move(observers);
     return kernel->run(launch, run);
   }
-};
-
-/// "buffer 'c' + 0x40" from a guest address, by the addresses that the runs share.
-class AddressNames {
- public:
-  AddressNames(const dispatch::Case& launch, const emulator::RunResult&) : launch(launch) {}
-
- private:
-  const dispatch::Case& launch;
 };
 
 bool sameStore(const StoreDetail& a, const StoreDetail& b) {
@@ -237,17 +229,14 @@ void describeRegisters(const StretchDetail& a, const StretchDetail& b, unsigned 
   }
 }
 
-void describeStores(const StretchDetail& a, const StretchDetail& b, const emulator::RunOptions&, Divergence& result,
-                    const std::function<std::string(std::uint64_t)>& nameOf) {
+void describeStores(const StretchDetail& a, const StretchDetail& b, Divergence& result) {
   const StoreDetail* in0 = unmatched(a, b);
   const StoreDetail* in1 = unmatched(b, a);
   const StoreDetail* lead = in0 ? in0 : in1;
   if (!lead)
     return;
   result.lane = lead->lane;
-  result.where = lead->space == emulator::Space::lds       ? fmt::format("LDS + {:#x}", lead->address)
-                 : lead->space == emulator::Space::scratch ? fmt::format("scratch + {:#x}", lead->address)
-                                                           : nameOf(lead->address);
+  result.where = lead->where;
   result.k0 = sideOf(in0 ? in0 : storeTo(a, *lead));
   result.k1 = sideOf(in0 ? storeTo(b, *lead) : in1);
 }
@@ -291,7 +280,7 @@ Result<DivergenceReport> findDivergence(const object::CodeObject& k0, const obje
       ++kept;
     }
   });
-  ASMEVO_TRY(const emulator::RunResult run0, side0.run(launch, options, span, *record));
+  ASMEVO_TRY(const emulator::RunResult run0, side0.run(launch, options.maxInstructions, span, {record.get()}));
   if (kept == options.maxVisits)
     report.notes.push_back(fmt::format("compared as far as K0's first {} block entries", kept));
 
@@ -308,12 +297,9 @@ Result<DivergenceReport> findDivergence(const object::CodeObject& k0, const obje
     const Comparison& comparison;
   };
   Stopper stopper(comparison);
-  emulator::RunOptions run;
-  run.waveToBarrier = true;
-  run.imageSpan = span;
-  run.maxInstructions = options.maxInstructions;
-  run.observers = {check.get(), &stopper};
-  const Result<emulator::RunResult> run1 = side1.kernel->run(launch, run);
+  // A K1 that needs several times K0's instructions is endless.
+  const std::uint64_t limit = std::min(options.maxInstructions, run0.waveInstructions * 4 + 1'000'000);
+  const Result<emulator::RunResult> run1 = side1.run(launch, limit, span, {check.get(), &stopper});
   report.waves = comparison.comparedWaves();
   report.visits = comparison.comparedVisits();
   if (!run1)
@@ -323,7 +309,7 @@ Result<DivergenceReport> findDivergence(const object::CodeObject& k0, const obje
       if (run0.buffers[i] != run1->buffers[i])
         report.differentBuffers.push_back(launch.buffers[i].name);
 
-  const auto found = comparison.first();
+  const auto found = comparison.first(!run1);
   if (!found)
     return report;
   Divergence& first = report.first.emplace();
@@ -333,17 +319,18 @@ Result<DivergenceReport> findDivergence(const object::CodeObject& k0, const obje
   first.visit = found->visit;
   const auto capture0 = emulator::makeStretchCapture(side0.places, found->wave, found->visit, side0.accumOffset);
   const auto capture1 = emulator::makeStretchCapture(side1.places, found->wave, found->visit, side1.accumOffset);
-  ASMEVO_CHECK(side0.run(launch, options, span, *capture0));
-  const auto again = side1.run(launch, options, span, *capture1);
-  if (!again && !capture1->detail().reached)
-    return report;
+  // Runs that fail have got as far as before.
+  const auto again0 = side0.run(launch, options.maxInstructions, span, {capture0.get()});
+  const auto again1 = side1.run(launch, limit, span, {capture1.get()});
+  if (!capture0->detail().reached || !capture1->detail().reached)
+    return internalError("the two runs of {} or of {} differ from each other", k0.name(), k1.name());
   const StretchDetail &a = capture0->detail(), &b = capture1->detail();
   switch (first.kind) {
   case Divergence::Kind::reg:
     describeRegisters(a, b, side0.accumOffset, first);
     break;
   case Divergence::Kind::memory:
-    describeStores(a, b, run, first, [&](std::uint64_t address) { return side0.kernel->describe(launch, span, address); });
+    describeStores(a, b, first);
     break;
   case Divergence::Kind::controlFlow:
     first.where = "next block";

@@ -31,7 +31,7 @@ struct Divergence {
   std::uint64_t workgroup = 0; ///< dispatch index
   unsigned wave = 0;
   std::optional<unsigned> lane;
-  std::string where; ///< "v7", "buffer 'c' + 0x40", "LDS + 0x10", "next block"
+  std::string where;       ///< "v7", "buffer 'c' + 0x40", "LDS + 0x10", "next block"
   std::uint64_t visit = 0; ///< corresponding block entries of the wave before that
   DivergedSide k0, k1;
 };
@@ -51,7 +51,8 @@ struct DivergenceOptions {
   std::uint64_t maxVisits = 24'000'000;
 };
 
-/// Errors: objects of different targets, no such kernel, a K0 that cannot run. A K1 that faults is reported up to there.
+/// Errors: objects of different targets, no such kernel, a K0 that cannot run. A K1 that faults is reported up to
+/// there.
 Result<DivergenceReport> findDivergence(const object::CodeObject& k0, const object::CodeObject& k1,
                                         const dispatch::Case& launch, const DivergenceOptions& options = {});
 

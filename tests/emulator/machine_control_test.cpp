@@ -250,7 +250,7 @@ TEST(MachineSchedule, TracesHoldPathAndAccesses) {
 TEST(MachineSchedule, OnlyTracedRunsNoOtherWorkgroup) {
   RunOptions options;
   options.traceWorkgroups = {2, 77};
-  options.onlyTraced = true;
+  options.onlyWorkgroups = {2, 77};
   const Outcome outcome = run({loadPointers(1) + "  v_mov_b32_e32 v1, v0\n" + storeV1},
                               {.grid = {256, 1, 1}, .buffers = {filled(256)}}, options);
   EXPECT_EQ(outcome.result.waves, 1u);

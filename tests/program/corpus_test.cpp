@@ -74,7 +74,8 @@ Bytes shiftedFile(const Loaded& loaded) {
 Status checkAgainst(const Loaded& loaded, Bytes bytes) {
   ASMEVO_TRY(const object::CodeObject object, object::CodeObject::parse(std::move(bytes), "shifted.co"));
   ASMEVO_TRY(const Program program, Program::recover(object, *loaded.codec));
-  return checkShifted(loaded.object, loaded.program, object, program, *loaded.codec);
+  ASMEVO_TRY(const Program edited, shifted(loaded.program, *loaded.codec));
+  return checkShifted(loaded.object, edited, object, program, *loaded.codec);
 }
 
 TEST(Corpus, ShiftedIsTheSameProgramPlusTheNops) {

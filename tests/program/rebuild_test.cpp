@@ -310,7 +310,7 @@ there:
 
 TEST(Rebuild, ResourcesGoToDescriptorAndMetadata) {
   Loaded loaded = loadKernel({"  v_mov_b32_e32 v0, 1\n  s_endpgm"});
-  loaded.program.resources[0] = {.vgprs = 24, .accumOffset = 16, .ldsBytes = 100};
+  loaded.program.resources[0] = {.vgprs = 24, .accumOffset = 16, .ldsBytes = 100, .descriptor = {}};
   const Loaded after = rebuilt(loaded);
   const object::Kernel& kernel = after.object.kernels()[0];
   EXPECT_EQ(kernel.descriptor.allocatedVgprs(after.object.target()), 24u);

@@ -46,6 +46,12 @@ std::uint64_t summarise(const Wave& wave, const isa::RegSet& registers) {
   return hash;
 }
 
+std::string whereIs(const Wave& wave, Space space, std::uint64_t address) {
+  if (space == Space::global || space == Space::scalar)
+    return wave.memory->describe(address);
+  return fmt::format("{} + {:#x}", space == Space::lds ? "LDS" : "scratch", address);
+}
+
 /// Looks up places by instruction, once each.
 class PlaceTable {
  public:
@@ -198,7 +204,7 @@ class StretchCapture final : public StretchObserver {
     collector.forEach(
         wave, op,
         [&](unsigned lane, Space space, std::uint64_t address, std::uint32_t value, unsigned bytes, bool atomic) {
-          StoreDetail store{pc, op->inst->text, space, lane, address, atomic, {}};
+          StoreDetail store{pc, op->inst->text, space, lane, address, whereIs(wave, space, address), atomic, {}};
           for (unsigned i = 0; i < bytes; ++i)
             store.bytes.push_back(static_cast<std::uint8_t>(value >> 8 * i));
           stretch.stores.push_back(std::move(store));

@@ -48,6 +48,7 @@ struct StoreDetail {
   Space space = Space::global;
   unsigned lane = 0;
   std::uint64_t address = 0; ///< guest, LDS or scratch
+  std::string where;         ///< the same in words
   bool atomic = false;
   std::vector<std::uint8_t> bytes; ///< stored, or the operand of an atomic
 };

@@ -1,6 +1,7 @@
 #include "emulator/strict/taint.h"
 
 #include "emulator/alu/plan.h"
+#include "emulator/memory/lane_access.h"
 
 #include <algorithm>
 #include <bit>

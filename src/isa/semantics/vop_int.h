@@ -257,29 +257,6 @@ ASMEVO_SEM subb_co_sat(const auto& d, auto a, auto b, auto borrow) {
 ASMEVO_SEM subbrev_co_sat(const auto& d, auto a, auto b, auto borrow) {
   return subb_co_sat(d, b, a, borrow);
 }
-/// Saturating sums whose carry-out is that of the plain sum.
-ASMEVO_SEM add_co_sat(const auto& d, auto a, auto b) {
-  const auto plain = add_co(d, a, b);
-  return Out{d.select(plain.mask, d.c32(0xffffffff), plain.value), plain.mask};
-}
-ASMEVO_SEM sub_co_sat(const auto& d, auto a, auto b) {
-  const auto plain = sub_co(d, a, b);
-  return Out{d.select(plain.mask, d.c32(0), plain.value), plain.mask};
-}
-ASMEVO_SEM subrev_co_sat(const auto& d, auto a, auto b) {
-  return sub_co_sat(d, b, a);
-}
-ASMEVO_SEM addc_co_sat(const auto& d, auto a, auto b, auto carry) {
-  const auto plain = addc_co(d, a, b, carry);
-  return Out{d.select(plain.mask, d.c32(0xffffffff), plain.value), plain.mask};
-}
-ASMEVO_SEM subb_co_sat(const auto& d, auto a, auto b, auto borrow) {
-  const auto plain = subb_co(d, a, b, borrow);
-  return Out{d.select(plain.mask, d.c32(0), plain.value), plain.mask};
-}
-ASMEVO_SEM subbrev_co_sat(const auto& d, auto a, auto b, auto borrow) {
-  return subb_co_sat(d, b, a, borrow);
-}
 ASMEVO_SEM mad_u24_sat(const auto& d, auto a, auto b, auto c) {
   auto r = d.add(d.mul(d.zext(lo24(d, a)), d.zext(lo24(d, b))), d.zext(c));
   return d.lo(d.umin(r, d.c64(0xffffffff)));

@@ -40,8 +40,10 @@ bool parse(std::string_view name, Shape& shape) {
   shape.k = number(at);
   ++at;
   const std::size_t block = name.find("b_", at);
-  if (block != name.npos && block < at + 3)
-    shape.blocks = number(at), at += 2;
+  if (block != name.npos && block < at + 3) {
+    shape.blocks = number(at);
+    at += 2;
+  }
   const std::string types(name.substr(at));
   const std::size_t split = types.find('_');
   shape.a = types.substr(0, split);

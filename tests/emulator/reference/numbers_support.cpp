@@ -140,12 +140,12 @@ std::uint64_t Numbers::fma(Format f, std::uint64_t a, std::uint64_t b, std::uint
 }
 
 std::uint64_t Numbers::rcp(Format f, std::uint64_t a) const {
-  // v_rcp_f32 flushes denormals whatever MODE says.
+  // An approximation in hardware, taken as rounded to nearest whatever MODE says; v_rcp_f32 flushes denormals.
   const bool flushes = f == Format::f32;
   a &= maskOf(infoOf(f).bits);
   a = flushes ? (isDenormal(f, a) ? a & signOf(f) : a) : input(f, a);
   const double x = valueOf(f, a);
-  const std::uint64_t r = operate(f, rounding(f), [&] {
+  const std::uint64_t r = operate(f, 0, [&] {
     const volatile double q = x;
     return 1.0 / q;
   });
@@ -157,7 +157,7 @@ std::uint64_t Numbers::sqrt(Format f, std::uint64_t a) const {
   a &= maskOf(infoOf(f).bits);
   a = flushes ? (isDenormal(f, a) ? a & signOf(f) : a) : input(f, a);
   const double x = valueOf(f, a);
-  return finish(f, operate(f, rounding(f), [&] {
+  return finish(f, operate(f, 0, [&] {
                   const volatile double q = x;
                   return std::sqrt(q);
                 }));
