@@ -51,15 +51,14 @@ std::vector<std::string> occupancyChanges(const object::CodeObject& before, cons
 Result<Outcome> assemble(const Options& options) {
   ASMEVO_TRY(const object::CodeObject original, object::CodeObject::load(options.original));
   ASMEVO_TRY(const Bytes text, readFile(options.text, largestText));
-  ASMEVO_TRY(const std::unique_ptr<isa::Codec> codec, isa::Codec::create(original.target()));
+  ASMEVO_TRY(const std::unique_ptr<isa::Codec> codec, isa::Codec::create(original));
   ASMEVO_TRY(const program::Program program, program::Program::recover(original, *codec));
   program::ReassembleOptions how;
   how.fileName = options.text;
   how.growRegisters = options.growRegisters;
   Outcome outcome;
-  ASMEVO_TRY(outcome.reassembly,
-             program::reassemble(original, program, *codec,
-                                 {reinterpret_cast<const char*>(text.data()), text.size()}, how));
+  ASMEVO_TRY(outcome.reassembly, program::reassemble(original, program, *codec,
+                                                     {reinterpret_cast<const char*>(text.data()), text.size()}, how));
   ASMEVO_TRY(outcome.bytes, program::rebuild(original, outcome.reassembly.program, *codec));
   ASMEVO_TRY(const object::CodeObject result, object::CodeObject::parse(outcome.bytes, options.output));
   outcome.occupancy = occupancyChanges(original, result);

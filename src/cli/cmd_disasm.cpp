@@ -100,7 +100,7 @@ nlohmann::json programJson(const object::CodeObject& object, const program::Prog
 
 Result<std::string> render(const Options& options) {
   ASMEVO_TRY(const object::CodeObject object, object::CodeObject::load(options.path));
-  ASMEVO_TRY(const std::unique_ptr<isa::Codec> codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(const std::unique_ptr<isa::Codec> codec, isa::Codec::create(object));
   ASMEVO_TRY(const program::Program program, program::Program::recover(object, *codec));
   if (options.json)
     return programJson(object, program, *codec).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -130,8 +130,9 @@ void addDisasm(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("disasm", "Print assembly that clang and lld turn back into the same object");
   command->add_option("object", options->path, "Code object")->required();
   command->add_option("-o,--output", options->output, "File to write (default: standard output)");
-  command->add_flag("--patchable", options->patchable,
-                    "Every instruction as text, for 'asmevo asm', which keeps the bytes of lines that stay as they are");
+  command->add_flag(
+      "--patchable", options->patchable,
+      "Every instruction as text, for 'asmevo asm', which keeps the bytes of lines that stay as they are");
   CLI::Option* kernel = command->add_option("--kernel", options->kernel, "Only this kernel's blocks");
   CLI::Option* blocks = command->add_option("--blocks", options->blocks, "Only these blocks: 3 or 3-7");
   CLI::Option* range = command->add_option("--range", options->range, "Only blocks at these addresses: 0x1900:0x1a00");

@@ -322,7 +322,7 @@ class Output {
   }
   void next() {
     if (!first)
-      fmt::print(json ? ",\n" : "\n");
+      fmt::print("{}", json ? ",\n" : "\n");
     first = false;
   }
   void show(const CodeObject& object, bool brief) {
@@ -374,7 +374,7 @@ int inspectFile(const std::string& file, const Options& options, Output& output)
   const auto container = object::Container::open(path.file);
   if (!container)
     return output.failed(file, container.error());
-  if (container->kind() != object::ContainerKind::codeObject && !path.selection.any()) {
+  if (container->kind() != object::ContainerKind::codeObject && path.selection.any()) {
     output.next();
     return options.json ? listContainerJson(*container, options.brief) : listContainer(*container, options.brief);
   }

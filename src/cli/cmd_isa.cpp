@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 struct CheckArguments {
-  std::string file, processor = "gfx942", simd = "best";
+  std::string file, processor = "gfx942", simd = "best", mfma;
   bool asJson = false;
 };
 
@@ -35,7 +35,8 @@ int check(const CheckArguments& arguments) {
   object::Target target;
   target.processor = arguments.processor;
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  const auto report = emulator::checkVectors(text, target, options);
+  const auto report = arguments.mfma.empty() ? emulator::checkVectors(text, target, options)
+                                             : emulator::checkMfmaVectors(text, arguments.mfma, target, options);
   if (!report)
     return fail({report.error().kind, arguments.file + ": " + report.error().message});
   const auto& total = report->total;
@@ -92,12 +93,16 @@ int coverage(const std::vector<std::string>& files, bool asJson) {
     const json out = {{"files", files.size()},
                       {"instructions", total.instructions},
                       {"refused", refusedCount},
+                      {"modelled", total.modelled},
                       {"mnemonics", std::move(refusedList)}};
     fmt::print("{}\n", out.dump(2));
   } else {
+    for (const auto& [mnemonic, count] : total.modelled)
+      fmt::print("{:>10} {}\n", count, mnemonic);
     for (const auto& [mnemonic, refusal] : total.refused)
-      fmt::print("{:>10} {}: {}\n", refusal.count, mnemonic, refusal.reason);
-    fmt::print("{} files, {} instructions: {} refused\n", files.size(), total.instructions, refusedCount);
+      fmt::print("{:>10} {}: refused: {}\n", refusal.count, mnemonic, refusal.reason);
+    fmt::print("{} files, {} instructions of {} mnemonics modelled, {} refused\n", files.size(),
+               total.instructions - refusedCount, total.modelled.size(), refusedCount);
   }
   return refusedCount == 0 ? ok : negative;
 }
@@ -111,6 +116,7 @@ void addIsa(CLI::App& app, int& exit) {
   CLI::App* checkCommand = command->add_subcommand("check", "Run instruction test vectors through the emulator");
   auto arguments = std::make_shared<CheckArguments>();
   checkCommand->add_option("file", arguments->file, "Vector file, one JSON object a line")->required();
+  checkCommand->add_option("--mfma", arguments->mfma, "The vectors are output elements of this matrix instruction");
   checkCommand->add_option("--mcpu", arguments->processor, "Target processor")->capture_default_str();
   checkCommand->add_option("--simd", arguments->simd, "Host vector level")
       ->check(CLI::IsMember({"best", "scalar", "avx2", "avx512"}))

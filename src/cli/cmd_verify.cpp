@@ -16,7 +16,7 @@ struct VerifyArguments {
   std::string chip = "mi300x";
   unsigned seeds = 2;
   double timeLimit = 0;
-  bool noProof = false, json = false;
+  bool noProof = false, noStrict = false, json = false;
 };
 
 template <class List, class Line> void printSome(const List& list, Line&& line) {
@@ -31,6 +31,13 @@ void print(const VerifyArguments& arguments, const verify::Verdict& verdict) {
   fmt::print("  {} edited blocks; static findings: {} new, {} that K0 has too\n", verdict.editedBlocks,
              verdict.newFindings.size(), verdict.baselineFindings);
   printSome(verdict.newFindings,
+            [](const auto& finding) { fmt::print("  new {}: {}\n", finding.rule, finding.message); });
+  for (const verify::StrictSummary& strict : verdict.strict)
+    fmt::print("  {}: strict, {}: {}\n", strict.name, fmt::join(strict.deliveries, ", "), strict.workgroups);
+  if (!verdict.strict.empty())
+    fmt::print("  strict findings: {} new, {} that K0 has too\n", verdict.newStrictFindings.size(),
+               verdict.knownStrictFindings.size());
+  printSome(verdict.newStrictFindings,
             [](const auto& finding) { fmt::print("  new {}: {}\n", finding.rule, finding.message); });
   printSome(verdict.otherChanges, [](const std::string& change) { fmt::print("  declares {}\n", change); });
   for (const verify::CaseResult& result : verdict.cases)
@@ -54,6 +61,7 @@ Result<int> runVerify(const VerifyArguments& arguments) {
     options.seeds.push_back(seed);
   options.prove = !arguments.noProof;
   options.timeLimitSeconds = arguments.timeLimit;
+  options.strict = !arguments.noStrict;
   ASMEVO_TRY(const verify::Verdict verdict, verify::verify(k0, k1, dispatch, *device, options));
   const nlohmann::json receipt = verify::receipt(k0, k1, verdict, dispatch, *device);
   if (!arguments.receipt.empty())
@@ -81,6 +89,7 @@ void addVerify(CLI::App& app, int& exit) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--chip", arguments->chip, "chip of the simulator")->capture_default_str();
   command->add_flag("--no-proof", arguments->noProof, "differential runs and lint only");
+  command->add_flag("--no-strict", arguments->noStrict, "no strict runs: waits and races are judged by lint only");
   command->add_flag("--json", arguments->json, "print the receipt");
   command->callback([arguments, &exit] {
     const auto result = runVerify(*arguments);

@@ -58,9 +58,9 @@ void Progress::done() {
 }
 
 const std::vector<AddCommand>& commandTable() {
-  static const std::vector<AddCommand> table = {addInspect, addDisasm,  addRoundtrip, addLint,    addRun,
-                                                addTime,    addProfile, addVerify,    addDiverge, addOptimize,
-                                                addApply,   addExtract, addReplace,   addIsa};
+  static const std::vector<AddCommand> table = {addInspect, addDisasm,   addAsm,     addRoundtrip, addLint,     addRun,
+                                                addTime,    addProfile,  addVerify,  addDiverge,   addOptimize, addDiff,
+                                                addApply,   addAsmpatch, addExtract, addReplace,   addIsa};
   return table;
 }
 

@@ -38,6 +38,7 @@ class Progress {
 // One line per command, in the order of --help; each defined in cmd_<name>.cpp.
 void addInspect(CLI::App& app, int& exit);
 void addDisasm(CLI::App& app, int& exit);
+void addAsm(CLI::App& app, int& exit);
 void addRoundtrip(CLI::App& app, int& exit);
 void addLint(CLI::App& app, int& exit);
 void addRun(CLI::App& app, int& exit);
@@ -46,7 +47,9 @@ void addProfile(CLI::App& app, int& exit);
 void addVerify(CLI::App& app, int& exit);
 void addDiverge(CLI::App& app, int& exit);
 void addOptimize(CLI::App& app, int& exit);
+void addDiff(CLI::App& app, int& exit);
 void addApply(CLI::App& app, int& exit);
+void addAsmpatch(CLI::App& app, int& exit);
 void addExtract(CLI::App& app, int& exit);
 void addReplace(CLI::App& app, int& exit);
 void addIsa(CLI::App& app, int& exit);

@@ -9,6 +9,8 @@ namespace asmevo::emulator {
 
 void Coverage::add(const Coverage& other) {
   instructions += other.instructions;
+  for (const auto& [mnemonic, count] : other.modelled)
+    modelled[mnemonic] += count;
   for (const auto& [mnemonic, refusal] : other.refused) {
     Refusal& mine = refused[mnemonic];
     if (mine.count == 0)
@@ -21,8 +23,8 @@ Result<Coverage> coverageOf(const object::CodeObject& object, isa::Codec& codec)
   if (!hostSupported())
     return refused("this machine lacks AVX2, FMA or F16C, which the emulator needs");
   Coverage result;
-  // Instructions are interned: one attempt each. Null: bound.
-  std::unordered_map<isa::InstRef, Coverage::Refusal*> seen;
+  // Instructions are interned: one attempt each, then its counter.
+  std::unordered_map<isa::InstRef, std::size_t*> seen;
   for (const object::Section* section : object.codeSections()) {
     const auto code = object.contents(*section);
     for (std::size_t at = 0; at + 4 <= code.size();) {
@@ -38,14 +40,17 @@ Result<Coverage> coverageOf(const object::CodeObject& object, isa::Codec& codec)
         context.simd = bestSimdLevel();
         context.arena = &arena;
         Op op;
-        if (const Status bound = bindInstruction(*inst, context, op); !bound) {
-          it->second = &result.refused[inst->mnemonic];
-          if (it->second->count == 0)
-            it->second->reason = bound.error().message;
+        const Status bound = bindInstruction(*inst, context, op);
+        if (bound) {
+          it->second = &result.modelled[inst->mnemonic];
+        } else {
+          Coverage::Refusal& refusal = result.refused[inst->mnemonic];
+          if (refusal.count == 0)
+            refusal.reason = bound.error().message;
+          it->second = &refusal.count;
         }
       }
-      if (it->second)
-        ++it->second->count;
+      ++*it->second;
     }
   }
   return result;

@@ -17,7 +17,8 @@ struct Coverage {
     std::string reason; ///< of the first
   };
   std::size_t instructions = 0;
-  std::map<std::string, Refusal> refused; ///< by mnemonic
+  std::map<std::string, std::size_t> modelled; ///< instructions by mnemonic
+  std::map<std::string, Refusal> refused;      ///< by mnemonic; some forms of it may be modelled
   void add(const Coverage& other);
 };
 

@@ -31,6 +31,7 @@ struct StrictFinding {
   unsigned wave = 0, lane = 0;              ///< of the consumer; wave in its workgroup
   std::uint64_t workgroup = 0;              ///< dispatch index
   std::uint64_t count = 0;                  ///< occurrences in all
+  unsigned shortfall = 0; ///< wait states missing, or operations more than allowed in flight; 64: no wait at all
   std::string message;
 };
 

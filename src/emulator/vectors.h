@@ -39,4 +39,10 @@ struct VectorOptions {
 /// Errors: no such target, a line that is not a vector or does not assemble.
 Result<VectorReport> checkVectors(std::string_view text, const object::Target& target, const VectorOptions& options);
 
+/// Output elements of the matrix instruction `opcode`: a JSON object a line, {"a": [bits of the K elements of A's row],
+/// "b": [of B's column], "c": bits, "d": expected bits, "kind": "f16" and the like, optional}. K is half the
+/// instruction's for SMFMAC, which is run with fixed indices.
+Result<VectorReport> checkMfmaVectors(std::string_view text, std::string_view opcode, const object::Target& target,
+                                      const VectorOptions& options);
+
 } // namespace asmevo::emulator

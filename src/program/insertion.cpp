@@ -1,5 +1,7 @@
 #include "program/insertion.h"
 
+#include <algorithm>
+
 namespace asmevo::program {
 
 namespace {

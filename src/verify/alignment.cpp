@@ -1,7 +1,9 @@
 #include "verify/alignment.h"
 
+#include "verify/instruction_alignment.h"
+
 #include <algorithm>
-#include <unordered_map>
+#include <span>
 
 namespace asmevo::verify {
 
@@ -12,7 +14,7 @@ using program::Program;
 
 namespace {
 
-using Key = std::uint64_t;
+using Key = SequenceKey;
 
 Key mix(Key hash, std::uint64_t value) {
   return (hash ^ value) * 0x100000001b3 + (hash >> 29);
@@ -23,7 +25,9 @@ bool dependsOnLayout(const Instr& instr) {
   return instr.pcRef || (instr.inst->branchOffset && instr.target);
 }
 
-Key keyOf(const Instr& instr) {
+} // namespace
+
+std::uint64_t instructionKey(const Instr& instr) {
   Key key = mix(0xcbf29ce484222325, instr.inst->opcode);
   if (!dependsOnLayout(instr)) {
     for (const std::uint8_t byte : instr.inst->bytes())
@@ -36,18 +40,20 @@ Key keyOf(const Instr& instr) {
   return key;
 }
 
+namespace {
+
 std::vector<Key> keysOf(const Block& block) {
   std::vector<Key> keys;
   keys.reserve(block.instrs.size());
   for (const Instr& instr : block.instrs)
-    keys.push_back(keyOf(instr));
+    keys.push_back(instructionKey(instr));
   return keys;
 }
 
 Key signatureOf(const Block& block) {
   Key key = mix(block.section, block.opaque);
   for (const Instr& instr : block.instrs)
-    key = mix(key, keyOf(instr));
+    key = mix(key, instructionKey(instr));
   return key;
 }
 
@@ -94,10 +100,11 @@ class Aligner {
       pair(--x1, --y1);
     if (x0 == x1 || y0 == y1)
       return;
-    const auto anchors = uniqueAnchors(x0, x1, y0, y1);
-    if (anchors.empty())
-      return matchGap(x0, x1, y0, y1);
-    for (const auto& [x, y] : anchors) {
+    const auto anchors =
+        uniqueAnchors(std::span<const Key>(a).subspan(x0, x1 - x0), std::span<const Key>(b).subspan(y0, y1 - y0));
+    const std::size_t left = x0, right = y0;
+    for (const auto& [i, j] : anchors) {
+      const std::size_t x = left + i, y = right + j;
       // Between two anchors no signature is unique any more: no further recursion into anchors of the same range.
       matchGap(x0, x, y0, y);
       pair(x, y);
@@ -105,44 +112,6 @@ class Aligner {
       y0 = y + 1;
     }
     matchGap(x0, x1, y0, y1);
-  }
-
-  /// Longest ascending chain of blocks that occur once on each side.
-  std::vector<std::pair<std::size_t, std::size_t>> uniqueAnchors(std::size_t x0, std::size_t x1, std::size_t y0,
-                                                                 std::size_t y1) const {
-    struct Count {
-      std::size_t inA = 0, inB = 0, at = 0;
-    };
-    std::unordered_map<Key, Count> counts;
-    for (std::size_t x = x0; x < x1; ++x)
-      ++counts[a[x]].inA;
-    for (std::size_t y = y0; y < y1; ++y) {
-      Count& count = counts[b[y]];
-      ++count.inB;
-      count.at = y;
-    }
-    struct Entry {
-      std::size_t x, y, previous;
-    };
-    constexpr std::size_t none = ~std::size_t{0};
-    std::vector<Entry> entries;
-    std::vector<std::size_t> tails; // entry that ends the best chain of each length
-    for (std::size_t x = x0; x < x1; ++x) {
-      const Count& count = counts[a[x]];
-      if (count.inA != 1 || count.inB != 1)
-        continue;
-      const auto place = std::ranges::lower_bound(tails, count.at, {}, [&](std::size_t e) { return entries[e].y; });
-      entries.push_back({x, count.at, place == tails.begin() ? none : *std::prev(place)});
-      if (place == tails.end())
-        tails.push_back(entries.size() - 1);
-      else
-        *place = entries.size() - 1;
-    }
-    std::vector<std::pair<std::size_t, std::size_t>> chain;
-    for (std::size_t e = tails.empty() ? none : tails.back(); e != none; e = entries[e].previous)
-      chain.emplace_back(entries[e].x, entries[e].y);
-    std::ranges::reverse(chain);
-    return chain;
   }
 
   /// Blocks that differ: by place where there are as many on both sides, else those that share most instructions.
@@ -200,7 +169,7 @@ Result<ProgramPair> recoverPair(const object::CodeObject& k0, const object::Code
     return refused("{} is for {}, {} for {}: not the same kernel", k0.name(), k0.target().id(), k1.name(),
                    k1.target().id());
   ProgramPair pair;
-  ASMEVO_TRY(pair.codec, isa::Codec::create(k0.target()));
+  ASMEVO_TRY(pair.codec, isa::Codec::create(k0));
   ASMEVO_TRY(pair.k0, Program::recover(k0, *pair.codec));
   ASMEVO_TRY(pair.k1, Program::recover(k1, *pair.codec));
   return pair;
@@ -228,7 +197,7 @@ std::optional<std::uint64_t> correspondingAddress(const object::CodeObject& k0, 
 
 bool sameInstruction(const object::CodeObject& k0, const Program& p0, const object::CodeObject& k1, const Program& p1,
                      const Alignment& alignment, const Instr& a, const Instr& b) {
-  if (dependsOnLayout(a) != dependsOnLayout(b) || keyOf(a) != keyOf(b))
+  if (dependsOnLayout(a) != dependsOnLayout(b) || instructionKey(a) != instructionKey(b))
     return false;
   if (!dependsOnLayout(a))
     return a.inst == b.inst;

@@ -30,6 +30,10 @@ struct Alignment {
 Alignment alignBlocks(const object::CodeObject& k0, const program::Program& p0, const object::CodeObject& k1,
                       const program::Program& p1);
 
+/// Equal for instructions that are the same but for what follows from layout: a branch without its offset, a
+/// pc-relative half without its constant.
+std::uint64_t instructionKey(const program::Instr& instr);
+
 /// True for the same instruction at corresponding places: equal bytes, or a branch or pc-relative half that refers to
 /// corresponding places.
 bool sameInstruction(const object::CodeObject& k0, const program::Program& p0, const object::CodeObject& k1,

@@ -1,6 +1,7 @@
 #include "isa/codec.h"
 #include "program/program.h"
 #include "verify/asmpatch.h"
+#include "verify/asmpatch_delta.h"
 
 #include <algorithm>
 #include <charconv>
@@ -44,6 +45,20 @@ Result<std::uint64_t> address(const json& value) {
     }
   }
   return badInput("patch: an address must be a string like \"0x1900\"");
+}
+
+Result<Bytes> hexBytes(const std::string& digits) {
+  Bytes bytes;
+  for (std::size_t i = 0; i + 1 < digits.size() && digits.size() % 2 == 0; i += 2) {
+    std::uint8_t value = 0;
+    const auto parsed = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != digits.data() + i + 2)
+      return badInput("patch: '{}' is no row of hex digits", digits.substr(0, 40));
+    bytes.push_back(value);
+  }
+  if (bytes.size() * 2 != digits.size())
+    return badInput("patch: '{}' is no row of hex digits", digits.substr(0, 40));
+  return bytes;
 }
 
 Result<const json*> list(const json& object, const char* name) {
@@ -97,6 +112,30 @@ class Patcher {
       ASMEVO_TRY(edit.vgprs, number("vgprs", 512));
       ASMEVO_TRY(edit.accumOffset, number("accum_offset", 256));
       ASMEVO_TRY(edit.ldsBytes, number("lds_bytes", 160 * 1024));
+      if (member(entry, "descriptor")) {
+        ASMEVO_TRY(const std::string digits, text(entry, "descriptor"));
+        ASMEVO_TRY(const Bytes bytes, hexBytes(digits));
+        object::KernelDescriptor descriptor;
+        if (bytes.size() != descriptor.raw.size())
+          return badInput("patch: the descriptor of {} has {} bytes", name, bytes.size());
+        std::ranges::copy(bytes, descriptor.raw.begin());
+        edit.descriptor = descriptor;
+      }
+    }
+    return {};
+  }
+
+  Status setData(const json& entries) {
+    for (const json& entry : entries) {
+      const json* place = member(entry, "at");
+      if (!place)
+        return badInput("patch: a data entry has no address");
+      ASMEVO_TRY(const std::uint64_t at, address(*place));
+      ASMEVO_TRY(const std::string before, text(entry, "original"));
+      ASMEVO_TRY(const std::string after, text(entry, "replacement"));
+      ASMEVO_TRY(const Bytes original, hexBytes(before));
+      ASMEVO_TRY(const Bytes replacement, hexBytes(after));
+      ASMEVO_CHECK(setBytes(at, original, replacement));
     }
     return {};
   }
@@ -108,6 +147,24 @@ class Patcher {
   std::map<std::string, BlockId> labels; ///< of new blocks
   std::unordered_map<std::uint64_t, BlockId> blocksByAddress;
   std::map<std::uint64_t, const Instr*> instrsByAddress;
+
+  Status setBytes(std::uint64_t at, const Bytes& original, const Bytes& replacement) {
+    for (std::size_t i = 0; i < object.sections().size(); ++i) {
+      const object::Section& section = object.sections()[i];
+      const auto contents = object.contents(section);
+      if (section.address == 0 || section.isCode() || !section.contains(at) ||
+          contents.size() - (at - section.address) < original.size())
+        continue;
+      const std::uint64_t offset = at - section.address;
+      if (original.size() != replacement.size() ||
+          !std::ranges::equal(contents.subspan(offset, original.size()), original))
+        return badInput("patch: K0 has other data at {:#x}", at);
+      const auto [edit, isNew] = program.data.try_emplace(i, contents.begin(), contents.end());
+      std::ranges::copy(replacement, edit->second.begin() + static_cast<std::ptrdiff_t>(offset));
+      return {};
+    }
+    return badInput("patch: K0 has no {} bytes of data at {:#x}", original.size(), at);
+  }
 
   Status insertBlock(const json& hunk) {
     ASMEVO_TRY(const std::string label, text(hunk, "new"));
@@ -236,6 +293,23 @@ class Patcher {
 
 } // namespace
 
+Result<Bytes> applyEdits(const object::CodeObject& k0, const json& patch) {
+  ASMEVO_TRY(const json* hunks, list(patch, "hunks"));
+  ASMEVO_TRY(const auto codec, isa::Codec::create(k0));
+  ASMEVO_TRY(Program program, Program::recover(k0, *codec));
+  Patcher patcher(k0, *codec, program);
+  ASMEVO_CHECK(patcher.apply(*hunks));
+  if (member(patch, "resources")) {
+    ASMEVO_TRY(const json* resources, list(patch, "resources"));
+    ASMEVO_CHECK(patcher.setResources(*resources));
+  }
+  if (member(patch, "data")) {
+    ASMEVO_TRY(const json* data, list(patch, "data"));
+    ASMEVO_CHECK(patcher.setData(*data));
+  }
+  return program::rebuild(k0, program, *codec);
+}
+
 Result<Bytes> applyPatch(const object::CodeObject& k0, const json& patch) {
   const json* version = member(patch, "asmevo_patch");
   if (!version || *version != 1)
@@ -244,16 +318,10 @@ Result<Bytes> applyPatch(const object::CodeObject& k0, const json& patch) {
   ASMEVO_TRY(const std::string to, text(patch, "k1_sha256"));
   if (const std::string actual = sha256Hex(k0.bytes()); actual != from)
     return refused("{}: this patch is for the object with SHA-256 {}, not for this one ({})", k0.name(), from, actual);
-  ASMEVO_TRY(const json* hunks, list(patch, "hunks"));
-  ASMEVO_TRY(const auto codec, isa::Codec::create(k0.target()));
-  ASMEVO_TRY(Program program, Program::recover(k0, *codec));
-  Patcher patcher(k0, *codec, program);
-  ASMEVO_CHECK(patcher.apply(*hunks));
-  if (member(patch, "resources")) {
-    ASMEVO_TRY(const json* resources, list(patch, "resources"));
-    ASMEVO_CHECK(patcher.setResources(*resources));
+  ASMEVO_TRY(Bytes k1, applyEdits(k0, patch));
+  if (const json* delta = member(patch, "delta")) {
+    ASMEVO_TRY(k1, applyDelta(k1, *delta));
   }
-  ASMEVO_TRY(Bytes k1, program::rebuild(k0, program, *codec));
   if (const std::string actual = sha256Hex(k1); actual != to)
     return refused("{}: the patch gives an object with SHA-256 {}, not {}: nothing written", k0.name(), actual, to);
   return k1;

@@ -1,5 +1,6 @@
 #include "verify/alignment.h"
 #include "verify/asmpatch.h"
+#include "verify/asmpatch_delta.h"
 
 #include <algorithm>
 #include <map>
@@ -224,28 +225,124 @@ json editedKernels(const object::CodeObject& k0, const ProgramPair& pair, const 
   return names;
 }
 
+/// Bytes of data sections in which `made`, K0 with all other edits, is not yet K1; by K0's addresses.
+json dataChanges(const object::CodeObject& k0, const object::CodeObject& made, const object::CodeObject& k1) {
+  json list = json::array();
+  if (made.sections().size() != k0.sections().size() || k1.sections().size() != k0.sections().size())
+    return list;
+  constexpr std::size_t joinedGap = 8; // equal bytes between two changes that are one entry
+  for (std::size_t i = 0; i < k0.sections().size(); ++i) {
+    const object::Section& section = k0.sections()[i];
+    const auto original = k0.contents(section), now = made.contents(made.sections()[i]),
+               wanted = k1.contents(k1.sections()[i]);
+    if (section.address == 0 || section.isCode() || now.size() != original.size() || wanted.size() != original.size())
+      continue;
+    for (std::size_t at = 0; at < original.size(); ++at) {
+      if (now[at] == wanted[at])
+        continue;
+      std::size_t end = at + 1;
+      for (std::size_t next = end; next < original.size() && next < end + joinedGap; ++next)
+        if (now[next] != wanted[next])
+          end = next + 1;
+      list.push_back({{"at", hex(section.address + at)},
+                      {"original", hexBytes(original.subspan(at, end - at))},
+                      {"replacement", hexBytes(wanted.subspan(at, end - at))}});
+      at = end;
+    }
+  }
+  return list;
+}
+
+/// Adds whole descriptors where the numbers of `resourcesOf` do not make K1's of K0's.
+void addDescriptors(json& resources, const object::CodeObject& made, const object::CodeObject& k1) {
+  for (std::size_t i = 0; i < made.kernels().size() && i < k1.kernels().size(); ++i) {
+    object::KernelDescriptor a = made.kernels()[i].descriptor, b = k1.kernels()[i].descriptor;
+    a.setEntryOffset(0);
+    b.setEntryOffset(0);
+    if (a.raw == b.raw)
+      continue;
+    const std::string& name = k1.kernels()[i].name;
+    for (std::size_t k = resources.size(); k-- > 0;)
+      if (resources[k]["kernel"] == name)
+        resources.erase(k);
+    resources.push_back({{"kernel", name}, {"descriptor", hexBytes(b.raw)}});
+  }
+}
+
+/// Completes a patch whose hunks and numbers are there; its result is K1, or an error says why it cannot be.
+Result<json> completed(const object::CodeObject& k0, const object::CodeObject& k1, json patch) {
+  const auto isK1 = [&](const Bytes& bytes) { return std::ranges::equal(bytes, k1.bytes()); };
+  ASMEVO_TRY(Bytes made, applyEdits(k0, patch));
+  if (isK1(made))
+    return patch;
+  for (const bool data : {false, true}) {
+    ASMEVO_TRY(const object::CodeObject now, object::CodeObject::parse(std::move(made), k0.name()));
+    if (data)
+      patch["data"] = dataChanges(k0, now, k1);
+    else
+      addDescriptors(patch["resources"], now, k1);
+    ASMEVO_TRY(made, applyEdits(k0, patch));
+    if (isK1(made))
+      return patch;
+  }
+  return refused("rebuilding the edits gives an object with SHA-256 {}, not {}", sha256Hex(made),
+                 sha256Hex(k1.bytes()));
+}
+
+/// A patch that ends in K1 whatever the edits give.
+Result<json> withDelta(const object::CodeObject& k0, const object::CodeObject& k1, json patch) {
+  auto made = applyEdits(k0, patch);
+  if (!made) {
+    patch["hunks"] = json::array();
+    patch["resources"] = json::array();
+    ASMEVO_TRY(made, applyEdits(k0, patch));
+  }
+  patch["delta"] = makeDelta(*made, k1.bytes());
+  return patch;
+}
+
 } // namespace
 
-Result<json> createPatch(const object::CodeObject& k0, const object::CodeObject& k1, const json& receipt) {
+Result<json> createPatch(const object::CodeObject& k0, const object::CodeObject& k1, const json& receipt,
+                         PatchForm form) {
   ASMEVO_TRY(const ProgramPair pair, recoverPair(k0, k1));
   const Alignment alignment = alignBlocks(k0, pair.k0, k1, pair.k1);
+  json patch{{"asmevo_patch", 1},
+             {"target", k0.target().id()},
+             {"kernels", editedKernels(k0, pair, alignment)},
+             {"k0_sha256", sha256Hex(k0.bytes())},
+             {"k1_sha256", sha256Hex(k1.bytes())},
+             {"hunks", json::array()},
+             {"resources", resourcesOf(k0, k1)},
+             {"receipt", receipt}};
   Error failure;
+  json best = patch;
   for (const bool withPadding : {false, true}) {
-    ASMEVO_TRY(json hunks, PatchWriter(k0, k1, pair, alignment, withPadding).hunks());
-    json patch{{"asmevo_patch", 1},
-               {"target", k0.target().id()},
-               {"kernels", editedKernels(k0, pair, alignment)},
-               {"k0_sha256", sha256Hex(k0.bytes())},
-               {"k1_sha256", sha256Hex(k1.bytes())},
-               {"hunks", std::move(hunks)},
-               {"resources", resourcesOf(k0, k1)},
-               {"receipt", receipt}};
-    auto again = applyPatch(k0, patch);
-    if (again)
-      return patch;
-    failure = again.error();
+    auto hunks = PatchWriter(k0, k1, pair, alignment, withPadding).hunks();
+    if (!hunks) {
+      failure = hunks.error();
+      continue;
+    }
+    patch["hunks"] = *std::move(hunks);
+    if (!withPadding)
+      best = patch;
+    auto whole = completed(k0, k1, patch);
+    if (whole)
+      return whole;
+    failure = whole.error();
+  }
+  if (form == PatchForm::anyBytes) {
+    ASMEVO_TRY(best, withDelta(k0, k1, std::move(best)));
+    ASMEVO_TRY(const Bytes again, applyPatch(k0, best));
+    return best;
   }
   return refused("{} cannot be stated as a patch of {}: {}", k1.name(), k0.name(), failure.message);
+}
+
+Result<json> reversePatch(const object::CodeObject& k0, const json& patch) {
+  ASMEVO_TRY(Bytes bytes, applyPatch(k0, patch));
+  ASMEVO_TRY(const object::CodeObject k1, object::CodeObject::parse(std::move(bytes), k0.name() + " (patched)"));
+  return createPatch(k1, k0, json{{"reverses", patch["k1_sha256"]}}, PatchForm::anyBytes);
 }
 
 } // namespace asmevo::verify

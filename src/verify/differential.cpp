@@ -70,8 +70,31 @@ Status measureStability(device::LoadedKernel& kernel, const dispatch::Case& laun
   return {};
 }
 
+/// What both objects' strict runs have in common.
+emulator::RunOptions strictOptions(const Options& options, std::uint64_t k0Instructions) {
+  emulator::RunOptions run = runOptions(schedulesOf(options).front(), options);
+  // Strict runs of a candidate are as long as K0's, or it is of no use.
+  run.maxInstructions = k0Instructions * 4 + 1'000'000;
+  return run;
+}
+
+/// K0's strict runs. A sample that cannot run alone, because its workgroups wait for others, gives way to all of them.
+StrictCase measureStrict(device::LoadedKernel& kernel, const dispatch::Case& launch, std::uint64_t instructions,
+                         const Options& options) {
+  const emulator::RunOptions run = strictOptions(options, instructions);
+  std::vector<std::uint64_t> sample = strictSample(workgroupsOf(launch), instructions, options.strictBudget,
+                                                   options.seeds.empty() ? 0 : options.seeds[0]);
+  if (!sample.empty()) {
+    emulator::RunOptions alone = run;
+    alone.onlyWorkgroups = sample;
+    if (!kernel.launch(launch, alone))
+      sample.clear();
+  }
+  return runStrictly(kernel, launch, run, std::move(sample));
+}
+
 BaselineCase measureCase(const object::CodeObject& k0, const dispatch::Case& launch, device::Device& device,
-                         const Options& options, std::set<std::uint64_t>& executed) {
+                         const Options& options, bool strict, std::set<std::uint64_t>& executed) {
   BaselineCase result;
   const auto attempt = [&]() -> Status {
     ASMEVO_TRY(const object::Kernel* kernel, k0.findKernel(launch.kernel));
@@ -93,6 +116,8 @@ BaselineCase measureCase(const object::CodeObject& k0, const dispatch::Case& lau
         ASMEVO_CHECK(measureStability(*loaded, launch, schedules[0], schedules[s], outcome, options, result));
       }
     }
+    if (strict)
+      result.strict = measureStrict(*loaded, launch, result.waveInstructions, options);
     return {};
   };
   if (const Status status = attempt(); !status)
@@ -100,26 +125,55 @@ BaselineCase measureCase(const object::CodeObject& k0, const dispatch::Case& lau
   return result;
 }
 
-/// Compares one run of K1. Raises `level` to tolerance where a buffer is only within its tolerance.
-std::optional<std::string> compareRun(const dispatch::Case& launch, const BaselineCase& expected,
-                                      const emulator::RunResult& run, Level& level) {
-  if (const auto violation = newViolation(expected.guardViolations, run.guardViolations))
-    return fmt::format("stores outside buffer '{}', at byte offset {}", violation->buffer, violation->offset);
-  if (run.buffers.size() != expected.buffers.size())
+/// Compares what one run of K1 left. Raises `level` to tolerance where a buffer is only within its tolerance.
+std::optional<std::string> compareBuffers(const dispatch::Case& launch, const BaselineCase& k0,
+                                          const std::vector<Bytes>& expected, const std::vector<Bytes>& actual,
+                                          Level& level) {
+  if (actual.size() != expected.size())
     return "another number of buffers came back";
-  for (std::size_t i = 0; i < run.buffers.size(); ++i) {
+  for (std::size_t i = 0; i < actual.size(); ++i) {
     const dispatch::Buffer& buffer = launch.buffers[i];
-    if (run.buffers[i] == expected.buffers[i])
+    if (actual[i] == expected[i])
       continue;
     const Comparison rule = launch.comparisonOf(buffer.name);
-    const bool unstable = std::ranges::any_of(expected.unstable, [&](const Unstable& u) { return u.buffer == i; });
+    const bool unstable = std::ranges::any_of(k0.unstable, [&](const Unstable& u) { return u.buffer == i; });
     if (rule.mode == Comparison::Mode::bitwise && unstable)
       continue; // judged by the caller: nothing to compare with bit for bit
-    if (const auto difference = dispatch::compareBuffer(buffer, rule, expected.buffers[i], run.buffers[i]))
+    if (const auto difference = dispatch::compareBuffer(buffer, rule, expected[i], actual[i]))
       return describe(*difference);
     level = Level::tolerance;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> compareRun(const dispatch::Case& launch, const BaselineCase& expected,
+                                      const emulator::RunResult& run, Level& level) {
+  if (const auto violation = newViolation(expected.guardViolations, run.guardViolations))
+    return fmt::format("stores outside buffer '{}', at byte offset {}", violation->buffer, violation->offset);
+  return compareBuffers(launch, expected, expected.buffers, run.buffers, level);
+}
+
+/// One strict run of K1 against K0's run in order: what the kernel is to compute. Where K0 itself computes something
+/// else under this delivery, K1 may do as K0 does.
+std::optional<std::string> compareStrict(const dispatch::Case& launch, const BaselineCase& k0, const StrictRun& before,
+                                         const StrictRun& after, Level& level) {
+  if (after.failure)
+    return before.failure ? std::nullopt : std::optional(after.failure->message);
+  if (const auto violation = newViolation(k0.guardViolations, after.guardViolations))
+    if (newViolation(before.guardViolations, after.guardViolations))
+      return fmt::format("stores outside buffer '{}', at byte offset {}", violation->buffer, violation->offset);
+  Level reached = level;
+  const auto difference = compareBuffers(launch, k0, k0.strict->inOrder, after.buffers, reached);
+  if (!difference) {
+    level = reached;
+    return std::nullopt;
+  }
+  if (before.failure || compareBuffers(launch, k0, k0.strict->inOrder, before.buffers, reached)) {
+    reached = level;
+    if (before.failure || !compareBuffers(launch, k0, before.buffers, after.buffers, reached))
+      return std::nullopt;
+  }
+  return difference;
 }
 
 } // namespace
@@ -157,9 +211,12 @@ Result<std::shared_ptr<const Baseline>> measureVaried(const object::CodeObject& 
   baseline->seeds = options.seeds;
   baseline->dataVariants = options.dataVariants;
   baseline->givenCases = givenCases;
-  for (const dispatch::Case& launch : varied.cases) {
+  baseline->strict = options.strict;
+  for (std::size_t c = 0; c < varied.cases.size(); ++c) {
+    const dispatch::Case& launch = varied.cases[c];
     ASMEVO_TRY([[maybe_unused]] const object::Kernel* kernel, k0.findKernel(launch.kernel));
-    baseline->cases.push_back(measureCase(k0, launch, device, options, baseline->executed));
+    const bool strict = options.strict && c < givenCases;
+    baseline->cases.push_back(measureCase(k0, launch, device, options, strict, baseline->executed));
   }
   return std::shared_ptr<const Baseline>(std::move(baseline));
 }
@@ -233,6 +290,17 @@ Differential runDifferential(const Baseline& baseline, const object::CodeObject&
         report.detail = fmt::format("{}: {}", schedules[s].name, *difference);
         reject(Level::differs, fmt::format("{}: {}", launch.name, report.detail));
       }
+    }
+    if (expected.strict && report.equal && steadySeconds() <= deadline) {
+      const StrictCase& strict = result.strict.emplace_back(runStrictly(
+          **loaded, launch, strictOptions(options, expected.waveInstructions), expected.strict->workgroups));
+      for (std::size_t r = 0; r < strict.runs.size() && report.equal; ++r)
+        if (const auto difference = compareStrict(launch, expected, expected.strict->runs[r], strict.runs[r], level)) {
+          report.equal = false;
+          report.detail = fmt::format("with memory delivered {}, {}: {}",
+                                      emulator::deliveryName(strict.runs[r].delivery), strict.extent(), *difference);
+          reject(Level::unsafe, fmt::format("{}: {}", launch.name, report.detail));
+        }
     }
     if (accepted(result.level))
       result.level = std::max(result.level, level);

@@ -1,6 +1,7 @@
 /// K0 and K1 on the same launches: the same wave orders, the same poison, every buffer compared.
 #pragma once
 
+#include "verify/strict_runs.h"
 #include "verify/verify.h"
 
 #include <set>
@@ -32,6 +33,7 @@ struct BaselineCase {
   std::vector<emulator::GuardViolation> guardViolations;
   std::vector<Unstable> unstable;
   std::uint64_t waveInstructions = 0; ///< largest of all schedules
+  std::optional<StrictCase> strict;   ///< of the dispatch's own cases
 };
 
 class Baseline {
@@ -39,6 +41,7 @@ class Baseline {
   std::string k0Sha256;
   std::vector<std::uint64_t> seeds;
   unsigned dataVariants = 0;
+  bool strict = false;        ///< strict runs were made
   std::size_t givenCases = 0; ///< of the dispatch itself; the rest are its data variants
   std::vector<BaselineCase> cases;
   std::set<std::uint64_t> executed; ///< addresses, over all cases
@@ -49,6 +52,7 @@ struct Differential {
   Level level = Level::unknown; ///< exact, tolerance, differs, refused or timeout
   std::string reason;
   std::set<std::uint64_t> executed; ///< K1 addresses
+  std::vector<StrictCase> strict;   ///< of K1, on the dispatch's own cases
 };
 
 /// measureBaseline on a dispatch that has its data variants already; the first `givenCases` are its own.

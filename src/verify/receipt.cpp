@@ -49,14 +49,36 @@ json caseOf(const dispatch::Case& launch, const CaseResult* result) {
   return entry;
 }
 
+json listOf(const std::vector<Finding>& findings) {
+  json list = json::array();
+  for (const Finding& finding : findings)
+    list.push_back({{"rule", finding.rule},
+                    {"producer", fmt::format("{:#x}", finding.producer)},
+                    {"consumer", fmt::format("{:#x}", finding.consumer)},
+                    {"message", finding.message}});
+  return list;
+}
+
 json lintOf(const Verdict& verdict) {
-  json findings = json::array();
-  for (const Finding& finding : verdict.newFindings)
-    findings.push_back({{"rule", finding.rule},
-                        {"producer", fmt::format("{:#x}", finding.producer)},
-                        {"consumer", fmt::format("{:#x}", finding.consumer)},
-                        {"message", finding.message}});
-  return {{"new", std::move(findings)}, {"also_in_k0", verdict.baselineFindings}};
+  return {{"new", listOf(verdict.newFindings)}, {"also_in_k0", verdict.baselineFindings}};
+}
+
+/// What strict runs found: new findings reject K1; those of K0 are named, the first of them in full.
+json strictOf(const Verdict& verdict) {
+  constexpr std::size_t named = 100;
+  json cases = json::array();
+  for (const StrictSummary& summary : verdict.strict)
+    cases.push_back({{"name", summary.name},
+                     {"workgroups", summary.workgroups},
+                     {"deliveries", summary.deliveries},
+                     {"notes", summary.notes}});
+  std::vector<Finding> known = verdict.knownStrictFindings;
+  if (known.size() > named)
+    known.resize(named);
+  return {{"cases", std::move(cases)},
+          {"new", listOf(verdict.newStrictFindings)},
+          {"also_in_k0", verdict.knownStrictFindings.size()},
+          {"baseline", listOf(known)}};
 }
 
 } // namespace
@@ -81,6 +103,7 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
               {"uncovered_new_blocks", addresses(verdict.uncoveredNew)},
               {"resources", verdict.otherChanges},
               {"lint", lintOf(verdict)},
+              {"strict", strictOf(verdict)},
               {"seeds", verdict.seeds},
               {"k0_nondeterminism", verdict.nondeterminism},
               {"cases", std::move(cases)}};

@@ -4,6 +4,7 @@
 #include "verify/alignment.h"
 #include "verify/data_variants.h"
 #include "verify/differential.h"
+#include "verify/finding_match.h"
 #include "verify/frame.h"
 #include "verify/lint_waits.h"
 #include "verify/value_proof.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -44,9 +46,6 @@ std::string_view levelName(Level level) {
 }
 
 namespace {
-
-/// A finding's identity across the two objects: what it is about and in which block of K0, without addresses.
-using FindingKey = std::tuple<std::string, std::uint64_t, std::uint64_t, std::string, std::string>;
 
 /// How far a finding is from being none: a finding of K0 must not get worse.
 std::uint64_t badness(const LintFinding& finding) {
@@ -103,6 +102,7 @@ class Gate {
   double deadline;
   ProgramPair pair;
   Alignment alignment;
+  std::optional<FindingMatcher> matcher;
   std::vector<BlockId> edits;     ///< K0 blocks
   std::vector<BlockId> newBlocks; ///< K1 blocks
   Verdict verdict;
@@ -125,42 +125,74 @@ class Gate {
     verdict.editedBlocks = edits.size() + newBlocks.size();
   }
 
-  /// Start of the block that holds an address, in K0's terms for K1; new blocks count from the top of the range.
-  static std::uint64_t blockStart(const program::Program& program, const std::vector<std::uint64_t>& name,
-                                  std::uint64_t address) {
-    const auto after = std::ranges::upper_bound(program.blocks, address, {}, &Block::address);
-    return after == program.blocks.begin() ? 0 : name[static_cast<std::size_t>(after - program.blocks.begin()) - 1];
-  }
-
   Status compareFindings() {
     ASMEVO_TRY(const LintReport before, lint(k0, program::HazardScope::withLlvm));
     ASMEVO_TRY(const LintReport after, lint(k1, program::HazardScope::withLlvm));
-    std::vector<std::uint64_t> name0, name1;
-    for (const Block& block : pair.k0.blocks)
-      name0.push_back(block.address);
-    for (BlockId id = 0; id < pair.k1.blocks.size(); ++id)
-      name1.push_back(alignment.toK0[id] ? pair.k0.blocks[*alignment.toK0[id]].address : ~std::uint64_t{id});
-    const auto keyOf = [](const LintFinding& f, const program::Program& p, const std::vector<std::uint64_t>& name) {
-      return FindingKey{f.rule, blockStart(p, name, f.producer), blockStart(p, name, f.address), f.producerText,
-                        f.text};
+    program::completeInstructions(pair.k0, *pair.codec);
+    program::completeInstructions(pair.k1, *pair.codec);
+    matcher.emplace(pair, alignment);
+    const auto placed = [](const LintReport& report) {
+      std::vector<PlacedFinding> list;
+      for (const LintFinding& finding : report.findings)
+        list.push_back({finding.rule, finding.producer, finding.address, badness(finding), finding.message});
+      return list;
     };
-    std::map<FindingKey, std::vector<std::uint64_t>> known; // badness of each, worst last
-    for (const LintFinding& finding : before.findings)
-      known[keyOf(finding, pair.k0, name0)].push_back(badness(finding));
-    for (auto& [key, list] : known)
-      std::ranges::sort(list);
     verdict.baselineFindings = before.findings.size();
-    for (const LintFinding& finding : after.findings) {
-      auto& list = known[keyOf(finding, pair.k1, name1)];
-      // Each of K0's findings excuses one of K1's that is no worse: the mildest that does.
-      const auto excuse = std::ranges::lower_bound(list, badness(finding));
-      if (excuse != list.end())
-        list.erase(excuse);
-      else
-        verdict.newFindings.push_back({finding.rule, finding.producer, finding.address, finding.message});
-    }
-    compareSoftClauses(name0, name1);
+    for (PlacedFinding& finding : matcher->newOnes(placed(before), placed(after)))
+      verdict.newFindings.push_back({finding.rule, finding.producer, finding.consumer, std::move(finding.message)});
+    compareSoftClauses(matcher->k0Names(), matcher->k1Names());
     return {};
+  }
+
+  /// Findings of the strict runs of all cases and deliveries, one for each rule and pair of instructions.
+  static std::vector<PlacedFinding> strictFindings(const std::vector<const StrictCase*>& cases) {
+    std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, PlacedFinding> worst;
+    for (const StrictCase* one : cases)
+      for (const StrictRun& run : one->runs)
+        for (const emulator::StrictFinding& finding : run.findings) {
+          const auto [entry, fresh] = worst.try_emplace({finding.rule, finding.producer, finding.consumer});
+          if (fresh || finding.shortfall > entry->second.badness)
+            entry->second = {finding.rule, finding.producer, finding.consumer, finding.shortfall, finding.message};
+        }
+    std::vector<PlacedFinding> list;
+    for (auto& [key, finding] : worst)
+      list.push_back(std::move(finding));
+    return list;
+  }
+
+  void compareStrictFindings(const Baseline& baseline, const Differential& runs) {
+    std::vector<const StrictCase*> before, after;
+    for (const BaselineCase& entry : baseline.cases)
+      if (entry.strict)
+        before.push_back(&*entry.strict);
+    for (const StrictCase& entry : runs.strict)
+      after.push_back(&entry);
+    const std::vector<PlacedFinding> known = strictFindings(before);
+    const auto plain = [](const PlacedFinding& finding) {
+      return Finding{finding.rule, finding.producer, finding.consumer, finding.message};
+    };
+    for (const PlacedFinding& finding : known)
+      verdict.knownStrictFindings.push_back(plain(finding));
+    for (const PlacedFinding& finding : matcher->newOnes(known, strictFindings(after)))
+      verdict.newStrictFindings.push_back(plain(finding));
+    for (std::size_t c = 0; c < dispatch.cases.size(); ++c) {
+      const std::optional<StrictCase>& k0Case = baseline.cases[c].strict;
+      if (!k0Case)
+        continue;
+      StrictSummary& summary = verdict.strict.emplace_back();
+      summary.name = dispatch.cases[c].name;
+      summary.workgroups = k0Case->extent();
+      for (const StrictRun& run : k0Case->runs) {
+        summary.deliveries.emplace_back(emulator::deliveryName(run.delivery));
+        if (run.failure)
+          summary.notes.push_back(
+              fmt::format("K0 itself, delivery {}: {}", summary.deliveries.back(), run.failure->message));
+        for (const std::string& note : run.notes)
+          summary.notes.push_back(note);
+      }
+      std::ranges::sort(summary.notes);
+      summary.notes.erase(std::ranges::unique(summary.notes).begin(), summary.notes.end());
+    }
   }
 
   /// Soft clauses matter where XNACK may be enabled. Most shipped kernels take no notice of them, so only what K0 keeps
@@ -250,7 +282,8 @@ class Gate {
   std::shared_ptr<const Baseline> usableBaseline() const {
     const auto& given = options.baseline;
     const bool fits = given && given->seeds == options.seeds && given->dataVariants == options.dataVariants &&
-                      given->cases.size() == dispatch.cases.size() && given->k0Sha256 == sha256Hex(k0.bytes());
+                      given->strict == options.strict && given->cases.size() == dispatch.cases.size() &&
+                      given->k0Sha256 == sha256Hex(k0.bytes());
     return fits ? given : nullptr;
   }
 
@@ -261,6 +294,7 @@ class Gate {
     }
     Differential runs = runDifferential(*baseline, k1, dispatch, device, options, deadline);
     verdict.cases = std::move(runs.cases);
+    compareStrictFindings(*baseline, runs);
     bool unjudged = false; // a buffer to be bit-equal that K0 does not compute alike itself
     for (std::size_t c = 0; c < dispatch.cases.size(); ++c)
       for (const Unstable& unstable : baseline->cases[c].unstable) {
@@ -272,6 +306,8 @@ class Gate {
     collectUncovered(baseline->executed, runs.executed);
     if (!accepted(runs.level))
       return conclude(runs.level, runs.reason);
+    if (!verdict.newStrictFindings.empty())
+      return conclude(Level::unsafe, fmt::format("strict run: {}", verdict.newStrictFindings.front().message));
     if (proved)
       return conclude(Level::proved, verdict.proof.empty() ? "no instruction differs" : verdict.proof);
     if (unjudged)

@@ -36,6 +36,9 @@ struct Options {
   double timeLimitSeconds = 0;               ///< 0: none
   unsigned dataVariants = 3;                 ///< further runs of each case with its floats permuted (data_variants.h)
   unsigned threads = 1;                      ///< host threads of a run; more than one makes atomics' order vary
+  bool strict = true; ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
+  /// Wave-instructions of one strict run; of a larger dispatch a sample of workgroups runs.
+  std::uint64_t strictBudget = 4'000'000;
   /// K0's own runs, measured once for many candidates (measureBaseline). Used only if it is of this K0 and these seeds.
   std::shared_ptr<const Baseline> baseline;
 };
@@ -47,12 +50,23 @@ struct CaseResult {
   std::uint64_t waveInstructions = 0;
 };
 
+/// The strict runs of one case.
+struct StrictSummary {
+  std::string name;       ///< of the case
+  std::string workgroups; ///< "64 of 4096 workgroups"
+  std::vector<std::string> deliveries;
+  std::vector<std::string> notes; ///< what limits the judgement
+};
+
 struct Verdict {
   Level level = Level::unknown;
   std::string reason; ///< one line: why not better
   std::vector<CaseResult> cases;
   std::vector<Finding> newFindings;          ///< static findings of K1 that K0 does not have
   std::size_t baselineFindings = 0;          ///< what K0 itself violates
+  std::vector<StrictSummary> strict;         ///< empty: no strict runs
+  std::vector<Finding> newStrictFindings;    ///< findings of K1's strict runs that K0's do not have
+  std::vector<Finding> knownStrictFindings;  ///< those of K0's strict runs, one for each pair of instructions
   std::vector<std::uint64_t> uncoveredEdits; ///< K0 addresses of edited blocks no case executes
   std::vector<std::uint64_t> uncoveredNew; ///< K1 addresses of blocks without a counterpart in K0 that no case executes
   std::vector<std::string> nondeterminism; ///< what K0 itself does not always compute alike, and why

@@ -38,7 +38,7 @@ k:
     {user}
     .amdhsa_system_sgpr_workgroup_id_x 1
     .amdhsa_next_free_vgpr {vgprs}
-    .amdhsa_next_free_sgpr 96
+    .amdhsa_next_free_sgpr {sgprs}
     .amdhsa_accum_offset {accum}
     {descriptor}
   .end_amdhsa_kernel
@@ -54,7 +54,7 @@ amdhsa.kernels:
     .group_segment_fixed_size: {lds}
     .private_segment_fixed_size: 0
     .wavefront_size: 64
-    .sgpr_count: 96
+    .sgpr_count: {sgprs}
     .vgpr_count: {vgprs}
     .max_flat_workgroup_size: 1024
     .args:
@@ -66,8 +66,8 @@ amdhsa.kernels:
 )",
                      fmt::arg("cpu", k.cpu), fmt::arg("version", k.cpu == "gfx942" ? 5 : 6), fmt::arg("body", k.body),
                      fmt::arg("lds", k.ldsBytes), fmt::arg("user", k.userSgprs), fmt::arg("vgprs", k.vgprs),
-                     fmt::arg("accum", k.accumOffset), fmt::arg("descriptor", k.descriptor), fmt::arg("data", k.data),
-                     fmt::arg("more", k.more));
+                     fmt::arg("accum", k.accumOffset), fmt::arg("sgprs", k.sgprs), fmt::arg("descriptor", k.descriptor),
+                     fmt::arg("data", k.data), fmt::arg("more", k.more));
 }
 
 } // namespace

@@ -18,6 +18,7 @@ struct KernelText {
   unsigned ldsBytes = 0;
   unsigned vgprs = 32;
   unsigned accumOffset = 32;
+  unsigned sgprs = 96;
   std::string cpu = "gfx942";
   std::string linkOptions = "";
 };

@@ -50,8 +50,9 @@ Bytes assembleFile(const std::string& text, const std::string& cpu) {
   return bytes ? *std::move(bytes) : Bytes{};
 }
 
-std::string kernelFile(const KernelText& kernel) {
-  return R"(  .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+std::string kernelFile(const KernelText& kernel, const std::string& cpu) {
+  const bool isRdna = cpu.starts_with("gfx1");
+  return "  .amdgcn_target \"amdgcn-amd-amdhsa--" + cpu + R"("
   .amdhsa_code_object_version 5
   .text
   .globl k
@@ -67,8 +68,8 @@ k:
     .amdhsa_user_sgpr_kernarg_segment_ptr 1
     .amdhsa_next_free_vgpr 32
     .amdhsa_next_free_sgpr 40
-    .amdhsa_accum_offset 32
-)" + kernel.descriptor +
+)" + (isRdna ? "" : "    .amdhsa_accum_offset 32\n") +
+         kernel.descriptor +
          R"(
   .end_amdhsa_kernel
 )" + kernel.data +
@@ -76,7 +77,8 @@ k:
   .amdgpu_metadata
 ---
 amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--gfx942
+amdhsa.target: amdgcn-amd-amdhsa--)" +
+         cpu + R"(
 amdhsa.kernels:
   - .name: k
     .symbol: k.kd

@@ -21,7 +21,7 @@ struct KernelText {
   std::string more = "";       ///< in .text after the kernel
 };
 /// One kernel `k` with 8 bytes of arguments.
-std::string kernelFile(const KernelText& kernel);
+std::string kernelFile(const KernelText& kernel, const std::string& cpu = "gfx942");
 
 /// A parsed object with a decoder of its own and its program.
 struct Loaded {

@@ -5,6 +5,7 @@
 #include "emulator/scheduler.h"
 #include "emulator/strict.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <unordered_map>
@@ -18,14 +19,16 @@ class FindingLog {
   static constexpr std::size_t limit = 10'000;
 
   /// One occurrence. The rule's name is `family` and `rule`, a string literal or one that outlives the log. `message`
-  /// is called for the first one of its kind.
+  /// is called for the first one of its kind; `shortfall` is the worst of all.
   template <class Message>
   void add(std::string_view family, std::string_view rule, const Op* producer, const Op* consumer, const Wave& wave,
-           unsigned lane, Message&& message) {
+           unsigned lane, Message&& message, unsigned shortfall = 0) {
     const Key key{rule, producer, consumer};
     const auto known = index.find(key);
     if (known != index.end()) {
-      ++list[known->second].count;
+      StrictFinding& finding = list[known->second];
+      ++finding.count;
+      finding.shortfall = std::max(finding.shortfall, shortfall);
       return;
     }
     if (list.size() >= limit) {
@@ -34,7 +37,7 @@ class FindingLog {
     }
     index.emplace(key, list.size());
     list.push_back({std::string(family).append(rule), objectAddress(wave, producer), objectAddress(wave, consumer),
-                    wave.waveInGroup, lane, wave.group->index, 1, message()});
+                    wave.waveInGroup, lane, wave.group->index, 1, shortfall, message()});
   }
   const std::vector<StrictFinding>& findings() const { return list; }
   std::uint64_t dropped() const { return beyondLimit; }

@@ -104,10 +104,13 @@ DistanceTable::Verdict DistanceTable::examine(const OpInfo* const* path, unsigne
 
 void RecentPath::report(Wave& wave, const Op* op, const DistanceTable::Verdict& verdict, FindingLog& log) {
   for (const DistanceTable::TooNear& found : verdict)
-    log.add("states.", program::hazardRuleName(found.rule), found.producer, op, wave, 0, [&] {
-      return fmt::format("{} needs {} wait states after {}, has {}", quoted(wave, op), found.needed,
-                         quoted(wave, found.producer), found.present);
-    });
+    log.add(
+        "states.", program::hazardRuleName(found.rule), found.producer, op, wave, 0,
+        [&] {
+          return fmt::format("{} needs {} wait states after {}, has {}", quoted(wave, op), found.needed,
+                             quoted(wave, found.producer), found.present);
+        },
+        found.needed - found.present);
 }
 
 } // namespace asmevo::emulator

@@ -8,6 +8,8 @@ namespace asmevo::emulator {
 
 namespace {
 
+constexpr unsigned noWaitShortfall = 64;
+
 bool isVector(isa::RegUnit unit) {
   return unit >= isa::vgprBase;
 }
@@ -271,22 +273,23 @@ void InFlight::reportUses(Wave& wave, const OpInfo& info, const Op* op, FindingL
     if (!overlap.any())
       return;
     const std::uint64_t lanes = operation.exec & (info.wholeWave ? allLanes : wave.exec());
+    const bool byVm = operation.vm;
+    const std::uint8_t waited = byVm ? operation.waitedVm : operation.waitedLgkm;
+    const unsigned need = needed(operation);
     const auto report = [&](isa::RegUnit unit, bool isRead) {
-      const bool byVm = operation.vm;
       const unsigned lane = isVector(unit) ? static_cast<unsigned>(std::countr_zero(lanes)) : 0;
-      log.add("wait.",
-              byVm     ? isRead ? "vm.raw" : "vm.waw"
-              : isRead ? "lgkm.raw"
-                       : "lgkm.waw",
-              operation.op, op, wave, lane, [&] {
-                const char* counter = byVm ? "vmcnt" : "lgkmcnt";
-                const std::uint8_t waited = byVm ? operation.waitedVm : operation.waitedLgkm;
-                return fmt::format("{} {} {} while {} may be in flight: needs {}({}), has {}", quoted(wave, op),
-                                   isRead ? "reads" : "overwrites", isa::regUnitName(unit), quoted(wave, operation.op),
-                                   counter, needed(operation),
-                                   waited == noWaitSeen ? fmt::format("no {} wait", counter)
-                                                        : fmt::format("at most {}({})", counter, waited));
-              });
+      const char *raw = byVm ? "vm.raw" : "lgkm.raw", *waw = byVm ? "vm.waw" : "lgkm.waw";
+      log.add(
+          "wait.", isRead ? raw : waw, operation.op, op, wave, lane,
+          [&] {
+            const char* counter = byVm ? "vmcnt" : "lgkmcnt";
+            const std::string present = waited == noWaitSeen ? fmt::format("no {} wait", counter)
+                                                             : fmt::format("at most {}({})", counter, waited);
+            return fmt::format("{} {} {} while {} may be in flight: needs {}({}), has {}", quoted(wave, op),
+                               isRead ? "reads" : "overwrites", isa::regUnitName(unit), quoted(wave, operation.op),
+                               counter, need, present);
+          },
+          waited == noWaitSeen ? noWaitShortfall : waited - std::min<unsigned>(waited, need));
     };
     bool read = false, overwritten = returnsInOrder(operation, info);
     overlap.forEach([&](isa::RegUnit unit) {

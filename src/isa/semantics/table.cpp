@@ -1,6 +1,7 @@
 #include "isa/semantics/table.h"
 
 #include <unordered_map>
+#include <utility>
 
 namespace asmevo::isa::semantics {
 
@@ -34,6 +35,27 @@ const OpcodeInfo* findOpcode(std::string_view mnemonic) {
   }();
   const auto it = index.find(mnemonic);
   return it == index.end() ? nullptr : it->second;
+}
+
+std::string_view manualSection(std::string_view section) {
+  static constexpr std::pair<std::string_view, std::string_view> chapters[] = {
+      {"SOP2", "CDNA3 ISA 12.1, SOP2 instructions"},
+      {"SOPK", "CDNA3 ISA 12.2, SOPK instructions"},
+      {"SOP1", "CDNA3 ISA 12.3, SOP1 instructions"},
+      {"SOPC", "CDNA3 ISA 12.4, SOPC instructions"},
+      {"SOPP", "CDNA3 ISA 12.5, SOPP instructions"},
+      {"SMEM", "CDNA3 ISA 12.6, SMEM instructions"},
+      {"VOP2", "CDNA3 ISA 12.7, VOP2 instructions"},
+      {"VOP1", "CDNA3 ISA 12.8, VOP1 instructions"},
+      {"VOPC", "CDNA3 ISA 12.9, VOPC instructions"},
+      {"VOP3P", "CDNA3 ISA 12.10, VOP3P instructions"},
+      {"VOP3A", "CDNA3 ISA 12.11, VOP3A and VOP3B instructions"},
+      {"VOP3B", "CDNA3 ISA 12.11, VOP3A and VOP3B instructions"},
+  };
+  for (const auto& [name, title] : chapters)
+    if (name == section)
+      return title;
+  return {};
 }
 
 std::span<const std::string_view> specialOpcodes() {

@@ -6,7 +6,7 @@
 ///   use        bits: integers; mode: floats rounded by MODE; nearest: floats always rounded to nearest-even
 ///   body       function template of the category's header
 ///   signature  result type (source types ...) of types.h, in printed order
-///   section    encoding in the CDNA3 ISA manual where it is described
+///   section    encoding in the CDNA3 ISA manual where it is described; manualSection names the chapter
 #pragma once
 
 #include "isa/semantics/types.h"
@@ -28,6 +28,9 @@ std::span<const OpcodeInfo> opcodeTable();
 
 /// The row of a base mnemonic, or null when the opcode is not modelled by a body.
 const OpcodeInfo* findOpcode(std::string_view mnemonic);
+
+/// "CDNA3 ISA 12.8, VOP1 instructions" for a row's section; VOP3 rows: "12.11".
+std::string_view manualSection(std::string_view section);
 
 /// Mnemonics that the emulator executes without a lane-wise body: lane access, register indexing, mode and special
 /// moves.

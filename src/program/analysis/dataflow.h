@@ -10,6 +10,14 @@
 
 namespace asmevo::program {
 
+/// Where an instruction stands.
+struct Place {
+  BlockId block = 0;
+  std::uint32_t index = 0;
+  bool operator==(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;
+};
+
 /// Fills in operands and effects of every instruction (Codec::complete). All analyses need it; instructions that are
 /// not complete look as if they touched no register.
 void completeInstructions(Program& program, isa::Codec& codec);

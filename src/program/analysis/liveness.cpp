@@ -1,57 +1,11 @@
 #include "program/analysis/liveness.h"
 
 #include "program/analysis/dataflow.h"
-
-#include <algorithm>
+#include "program/analysis/exec_mask.h"
 
 namespace asmevo::program {
 
 namespace {
-
-/// EXEC as far as whole-wave writes need it.
-enum class Exec : std::uint8_t { unreached, allOnes, unknown };
-
-Exec execAfter(const isa::Instruction& inst, Exec before) {
-  if (inst.leavesFunction())
-    return Exec::unknown;
-  const bool writes = std::any_of(inst.writeRanges.begin(), inst.writeRanges.end(), [](const isa::RegRange& range) {
-    return range.file == isa::RegRange::File::scalar && range.first <= isa::sreg::execHi &&
-           range.first + range.count > isa::sreg::execLo;
-  });
-  if (!writes)
-    return before;
-  const bool fill = inst.base == "s_mov_b64" && inst.operands.size() == 2 &&
-                    inst.operands[0].index == isa::sreg::execLo && inst.operands[1].kind == isa::OperandKind::imm &&
-                    inst.operands[1].imm == -1;
-  return fill ? Exec::allOnes : Exec::unknown;
-}
-
-/// Forward: is EXEC all ones at the beginning of each block?
-struct ExecProblem {
-  static constexpr Direction direction = Direction::forward;
-  using State = Exec;
-  const Program& program;
-  const Function& function;
-
-  State initial(BlockId id) const {
-    const Block& block = program.blocks[id];
-    const bool isEntry = id == function.entryBlock || function.preloadEntry == id || block.entersByRegister;
-    return isEntry ? Exec::unknown : Exec::unreached;
-  }
-  bool join(State& into, State from) const {
-    const State merged = into == Exec::unreached                   ? from
-                         : from == Exec::unreached || from == into ? into
-                                                                   : Exec::unknown;
-    return std::exchange(into, merged) != merged;
-  }
-  void transfer(BlockId id, State& state, Solver<ExecProblem>&) const {
-    const Block& block = program.blocks[id];
-    if (block.opaque)
-      state = Exec::unknown;
-    for (const Instr& instr : block.instrs)
-      state = execAfter(*instr.inst, state);
-  }
-};
 
 class LivenessProblem {
  public:
@@ -59,9 +13,7 @@ class LivenessProblem {
   using State = isa::RegSet;
 
   LivenessProblem(const Program& p, const Function& f, unsigned accum)
-      : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(maySkipVectors(p, f)),
-        execProblem{p, f}, exec(p, reversePostOrder(p, f), execProblem) {
-    exec.run();
+      : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(maySkipVectors(p, f)), exec(p, f) {
     vgprs.setRange(isa::vgprBase, isa::regUnitCount - isa::vgprBase);
   }
 
@@ -95,14 +47,9 @@ class LivenessProblem {
   /// Steps backward; `f(i)` is called when `live` holds in front of instruction i.
   template <class F> void walk(BlockId id, State& live, F&& f) const {
     const Block& block = program.blocks[id];
-    std::vector<Exec> before(block.instrs.size());
-    Exec state = exec.covers(id) ? exec.at(id) : Exec::unknown;
-    for (std::size_t i = 0; i < block.instrs.size(); ++i) {
-      before[i] = state;
-      state = execAfter(*block.instrs[i].inst, state);
-    }
+    const std::vector<bool> full = exec.fullBefore(id);
     for (std::size_t i = block.instrs.size(); i-- > 0;) {
-      step(*block.instrs[i].inst, block.opaque, before[i] == Exec::allOnes, live);
+      step(*block.instrs[i].inst, block.opaque, full[i], live);
       f(i);
     }
   }
@@ -125,15 +72,19 @@ class LivenessProblem {
         live.remove(inst.writes(accumOffset));
     }
     live |= inst.reads(accumOffset);
-    if (indexing && inst.cls == isa::InstClass::valu)
+    // What decides which registers are used, or whether anything is.
+    if (isVector && (indexing || skipping))
+      live.set(isa::sreg::mode);
+    if (isVector && indexing) {
       live |= vgprs;
+      live.set(isa::sreg::m0);
+    }
   }
 
   const Program& program;
   unsigned accumOffset;
   bool indexing, skipping;
-  ExecProblem execProblem;
-  Solver<ExecProblem> exec;
+  ExecMask exec;
   isa::RegSet vgprs;
 };
 

@@ -1,4 +1,8 @@
 /// Which registers may still be read.
+///
+/// Promises: a unit that is not live is read on no path before it is wholly written. Exact for straight moves of
+/// control but for infeasible paths; calls, returns and places unknown keep everything alive. Writes in some lanes or
+/// of some bits end no life.
 #pragma once
 
 #include "program/program.h"
@@ -13,7 +17,7 @@ struct Liveness {
 };
 
 /// Live units of a function. A VGPR write ends the life of the old value only where it is in `kills` or EXEC is
-/// provably all ones (s_mov_b64 exec, -1 on every path, wave64). At s_endpgm nothing is live; where control leaves our
+/// provably all ones (exec_mask.h). At s_endpgm nothing is live; where control leaves our
 /// sight (calls, s_setpc without known target, s_trap, opaque words) everything is.
 Liveness liveness(const Program& program, const Function& function, unsigned accumOffset);
 

@@ -8,58 +8,6 @@
 
 namespace asmevo::program {
 
-Dominators::Dominators(const Program& program, const Function& function)
-    : order(reversePostOrder(program, function)), position(program.blocks.size(), none) {
-  for (std::size_t i = 0; i < order.size(); ++i)
-    position[order[i]] = static_cast<std::uint32_t>(i + 1);
-  idom.assign(order.size() + 1, none);
-  idom[0] = 0;
-  // Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
-  const auto intersect = [&](std::uint32_t a, std::uint32_t b) {
-    while (a != b) {
-      while (a > b)
-        a = idom[a];
-      while (b > a)
-        b = idom[b];
-    }
-    return a;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const BlockId block = order[i];
-      std::uint32_t best = none;
-      if (block == function.entryBlock || function.preloadEntry == block)
-        best = 0;
-      for (const BlockId p : program.blocks[block].predecessors) {
-        if (position[p] == none || idom[position[p]] == none)
-          continue;
-        best = best == none ? position[p] : intersect(best, position[p]);
-      }
-      if (idom[i + 1] != best) {
-        idom[i + 1] = best;
-        changed = true;
-      }
-    }
-  }
-}
-
-std::optional<BlockId> Dominators::immediate(BlockId block) const {
-  if (block >= position.size() || position[block] == none || idom[position[block]] == 0 ||
-      idom[position[block]] == none)
-    return std::nullopt;
-  return order[idom[position[block]] - 1];
-}
-
-bool Dominators::dominates(BlockId a, BlockId b) const {
-  if (a >= position.size() || b >= position.size() || position[a] == none || position[b] == none)
-    return false;
-  std::uint32_t at = position[b];
-  while (at > position[a])
-    at = idom[at];
-  return at == position[a];
-}
-
 namespace {
 
 /// Blocks that reach a latch without passing the header.
@@ -112,6 +60,123 @@ std::vector<Loop> naturalLoops(const Program& program, const Function& function)
         break;
       }
   return loops;
+}
+
+namespace {
+
+/// Strongly connected components with a cycle among `members` (Tarjan, without recursion).
+class CyclesAmong {
+ public:
+  CyclesAmong(const Program& p, const std::vector<BlockId>& blocks) : program(p), members(blocks) {
+    for (const BlockId block : blocks)
+      nodes[block] = {};
+  }
+
+  std::vector<std::vector<BlockId>> find() {
+    for (const BlockId root : members)
+      if (nodes[root].index == 0)
+        visit(root);
+    return std::move(components);
+  }
+
+ private:
+  struct Node {
+    std::uint32_t index = 0, low = 0; ///< from 1
+    bool open = false;
+  };
+
+  void visit(BlockId root) {
+    std::vector<std::pair<BlockId, std::size_t>> stack;
+    const auto enter = [&](BlockId block) {
+      nodes[block] = {++counter, counter, true};
+      open.push_back(block);
+      stack.emplace_back(block, 0);
+    };
+    enter(root);
+    while (!stack.empty()) {
+      const BlockId block = stack.back().first;
+      const auto& successors = program.blocks[block].successors;
+      if (stack.back().second < successors.size()) {
+        const auto next = nodes.find(successors[stack.back().second++]);
+        if (next == nodes.end())
+          continue;
+        if (next->second.index == 0)
+          enter(next->first);
+        else if (next->second.open)
+          nodes[block].low = std::min(nodes[block].low, next->second.index);
+        continue;
+      }
+      stack.pop_back();
+      if (!stack.empty())
+        nodes[stack.back().first].low = std::min(nodes[stack.back().first].low, nodes[block].low);
+      if (nodes[block].low == nodes[block].index)
+        close(block);
+    }
+  }
+
+  void close(BlockId block) {
+    std::vector<BlockId> component;
+    BlockId member = 0;
+    do {
+      member = open.back();
+      open.pop_back();
+      nodes[member].open = false;
+      component.push_back(member);
+    } while (member != block);
+    const auto& successors = program.blocks[block].successors;
+    if (component.size() == 1 && std::find(successors.begin(), successors.end(), block) == successors.end())
+      return;
+    std::sort(component.begin(), component.end());
+    components.push_back(std::move(component));
+  }
+
+  const Program& program;
+  const std::vector<BlockId>& members;
+  std::map<BlockId, Node> nodes;
+  std::vector<BlockId> open;
+  std::uint32_t counter = 0;
+  std::vector<std::vector<BlockId>> components;
+};
+
+} // namespace
+
+std::vector<LoopRegion> loopForest(const Program& program, const Function& function) {
+  const std::vector<BlockId> order = reversePostOrder(program, function);
+  std::map<BlockId, std::size_t> position;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    position[order[i]] = i;
+  std::vector<LoopRegion> regions;
+  struct Task {
+    std::vector<BlockId> blocks;
+    std::optional<std::size_t> parent;
+  };
+  std::vector<Task> tasks{{order, std::nullopt}};
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const Task task = tasks[t];
+    auto components = CyclesAmong(program, task.blocks).find();
+    std::sort(components.begin(), components.end());
+    for (auto& component : components) {
+      LoopRegion region;
+      region.parent = task.parent;
+      region.depth = task.parent ? regions[*task.parent].depth + 1 : 1;
+      for (const BlockId block : component) {
+        const auto& from = program.blocks[block].predecessors;
+        const bool isEntry = block == function.entryBlock || function.preloadEntry == block;
+        if (isEntry || std::any_of(from.begin(), from.end(), [&](BlockId p) {
+              return position.contains(p) && !std::binary_search(component.begin(), component.end(), p);
+            }))
+          region.headers.push_back(block);
+      }
+      region.blocks = std::move(component);
+      const BlockId first = *std::min_element(region.headers.begin(), region.headers.end(),
+                                              [&](BlockId a, BlockId b) { return position[a] < position[b]; });
+      Task inner{region.blocks, regions.size()};
+      std::erase(inner.blocks, first);
+      regions.push_back(std::move(region));
+      tasks.push_back(std::move(inner));
+    }
+  }
+  return regions;
 }
 
 std::vector<BlockId> irreducibleBlocks(const Program& program, const Function& function) {

@@ -1,27 +1,16 @@
-/// Dominators and loops.
+/// Loops and how they nest, irreducible ones included.
+///
+/// Promises: naturalLoops() finds every loop that is entered through its header only. loopForest() finds every cycle:
+/// each is a strongly connected region, nested by removing its headers; regions with several entries say so. Exact for
+/// the recovered graph; calls fall through.
 #pragma once
 
-#include "program/program.h"
+#include "program/analysis/dominators.h"
 
 #include <optional>
 #include <vector>
 
 namespace asmevo::program {
-
-/// Immediate dominators of a function's blocks. Two entries (kernarg preload) have a virtual common one.
-class Dominators {
- public:
-  Dominators(const Program& program, const Function& function);
-  /// Nothing for entries and for blocks outside the function.
-  std::optional<BlockId> immediate(BlockId block) const;
-  bool dominates(BlockId a, BlockId b) const;
-
- private:
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::vector<BlockId> order;
-  std::vector<std::uint32_t> position; ///< in `order` plus 1 (0: the virtual entry); `none` outside the function
-  std::vector<std::uint32_t> idom;     ///< by position
-};
 
 /// A natural loop: all back edges to one header.
 struct Loop {
@@ -35,6 +24,19 @@ struct Loop {
 
 /// Natural loops, outer before inner. Cycles that are entered in more than one place are not among them.
 std::vector<Loop> naturalLoops(const Program& program, const Function& function);
+
+/// A cycle of the graph as a region of blocks that all reach each other.
+struct LoopRegion {
+  std::vector<BlockId> headers;      ///< blocks entered from outside, sorted; more than one: irreducible
+  std::vector<BlockId> blocks;       ///< sorted, headers included
+  std::optional<std::size_t> parent; ///< index of the region around it
+  unsigned depth = 1;                ///< 1: outermost
+  bool isIrreducible() const { return headers.size() > 1; }
+};
+
+/// All regions, outer before inner. Below an irreducible region its first header in reverse post-order is taken out to
+/// find the inner ones (Havlak, "Nesting of Reducible and Irreducible Loops").
+std::vector<LoopRegion> loopForest(const Program& program, const Function& function);
 
 /// Blocks of cycles with more than one entry, sorted.
 std::vector<BlockId> irreducibleBlocks(const Program& program, const Function& function);

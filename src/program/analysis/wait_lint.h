@@ -1,19 +1,13 @@
 /// Uses of registers and memory that no wait covers on some path, over all functions of a program with their calls.
 #pragma once
 
+#include "program/analysis/dataflow.h"
 #include "program/analysis/in_flight.h"
 
 #include <optional>
 #include <vector>
 
 namespace asmevo::program {
-
-/// Where an instruction stands.
-struct Place {
-  BlockId block = 0;
-  std::uint32_t index = 0;
-  bool operator==(const Place&) const = default;
-};
 
 struct WaitFinding {
   enum class Kind {

@@ -140,12 +140,12 @@ std::uint64_t Numbers::fma(Format f, std::uint64_t a, std::uint64_t b, std::uint
 }
 
 std::uint64_t Numbers::rcp(Format f, std::uint64_t a) const {
-  // An approximation in hardware, taken as rounded to nearest whatever MODE says; v_rcp_f32 flushes denormals.
+  // An approximation in hardware, of f32 taken as rounded to nearest with denormals flushed whatever MODE says.
   const bool flushes = f == Format::f32;
   a &= maskOf(infoOf(f).bits);
   a = flushes ? (isDenormal(f, a) ? a & signOf(f) : a) : input(f, a);
   const double x = valueOf(f, a);
-  const std::uint64_t r = operate(f, 0, [&] {
+  const std::uint64_t r = operate(f, flushes ? 0 : rounding(f), [&] {
     const volatile double q = x;
     return 1.0 / q;
   });
@@ -157,7 +157,7 @@ std::uint64_t Numbers::sqrt(Format f, std::uint64_t a) const {
   a &= maskOf(infoOf(f).bits);
   a = flushes ? (isDenormal(f, a) ? a & signOf(f) : a) : input(f, a);
   const double x = valueOf(f, a);
-  return finish(f, operate(f, 0, [&] {
+  return finish(f, operate(f, flushes ? 0 : rounding(f), [&] {
                   const volatile double q = x;
                   return std::sqrt(q);
                 }));

@@ -96,9 +96,13 @@ class Emulated {
                              want.v[r][lane], from.v[r][lane]);
     const auto bytes = guestMemory().contents(guestMemory().regions()[0]);
     const auto compare = [](const char* what, const auto& got, const auto& wanted) -> std::string {
-      for (std::size_t i = 0; i < wanted.size(); ++i)
-        if (got[i] != wanted[i])
-          return fmt::format("{} byte {:#x} is {:#x}, the reference has {:#x}", what, i, got[i], wanted[i]);
+      for (std::size_t i = 0; i < wanted.size(); i += 4)
+        if (std::memcmp(&got[i], &wanted[i], 4) != 0) {
+          std::uint32_t g = 0, w = 0;
+          std::memcpy(&g, &got[i], 4);
+          std::memcpy(&w, &wanted[i], 4);
+          return fmt::format("the dword of {} at {:#x} is {:#x}, the reference has {:#x}", what, i, g, w);
+        }
       return "";
     };
     std::string where = compare("LDS", lds, want.lds);

@@ -337,7 +337,7 @@ bool stepWideMad(Machine& m, const isa::Instruction& inst) {
     if (isSigned) {
       const __int128 sum = static_cast<__int128>(extended(a, 32)) * extended(b, 32) + signed64(c);
       r = static_cast<std::uint64_t>(sum);
-      over = sum != signed64(r);
+      over = sum >> 64 & 1; // bit 64 of the exact sum
     } else {
       const unsigned __int128 sum = static_cast<unsigned __int128>(a) * b + c;
       r = static_cast<std::uint64_t>(sum);

@@ -1,0 +1,44 @@
+/// Strict runs of one object on one case, under every delivery of memory operations.
+#pragma once
+
+#include "device/device.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace asmevo::verify {
+
+struct StrictRun {
+  emulator::Delivery delivery = emulator::Delivery::late;
+  std::optional<Error> failure;
+  std::vector<Bytes> buffers;
+  std::vector<emulator::StrictFinding> findings;
+  std::vector<std::string> notes;
+  std::vector<emulator::GuardViolation> guardViolations;
+};
+
+struct StrictCase {
+  std::vector<std::uint64_t> workgroups; ///< those that ran; empty: all
+  std::uint64_t workgroupsInAll = 0;
+  std::vector<Bytes> inOrder; ///< buffers that the same workgroups leave without strict delivery
+  std::vector<StrictRun> runs;
+
+  /// "all 16 workgroups", "64 of 4096 workgroups"
+  std::string extent() const;
+};
+
+/// Which workgroups fit into `budget` wave-instructions when the whole dispatch takes `instructions`: all (an empty
+/// list), or a sample by `seed` that has the first and the last.
+std::vector<std::uint64_t> strictSample(std::uint64_t workgroups, std::uint64_t instructions, std::uint64_t budget,
+                                        std::uint64_t seed);
+
+/// Runs `launch` under each delivery. `run`: seed, poison and limit of every run. `sample` as from strictSample.
+StrictCase runStrictly(device::LoadedKernel& kernel, const dispatch::Case& launch, const emulator::RunOptions& run,
+                       std::vector<std::uint64_t> sample);
+
+/// Workgroups of a launch.
+std::uint64_t workgroupsOf(const dispatch::Case& launch);
+
+} // namespace asmevo::verify
