@@ -2,6 +2,8 @@
 #include "device/device.h"
 #include "verify/verify.h"
 
+#include <fmt/ranges.h>
+
 #include <cstdio>
 #include <memory>
 

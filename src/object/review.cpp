@@ -53,7 +53,7 @@ class Review {
 
   void file() {
     if (object.elfType() == elf::ET_REL)
-      say("relocatable: link it first (ld.lld -shared)");
+      say("relocatable: link it first (asmevo extract FILE --link -o OUT)");
     if (object.abiVersion() == elf::ELFABIVERSION_AMDGPU_HSA_V2)
       say("code object v2: a legacy format, read-only here");
     if (object.elfType() != elf::ET_REL)

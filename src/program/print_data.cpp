@@ -5,6 +5,8 @@
 #include <llvm/BinaryFormat/AMDGPUMetadataVerifier.h>
 #include <llvm/BinaryFormat/ELF.h>
 #include <llvm/BinaryFormat/MsgPackDocument.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/YAMLTraits.h>
 
 #include <algorithm>
 #include <bit>
@@ -282,6 +284,10 @@ Result<std::string> printDataSection(const object::CodeObject& object, const obj
 }
 
 std::optional<std::string> assembledMetadata(const std::string& yaml) {
+  // fromYAML would write its complaints to standard error.
+  llvm::yaml::Input quiet(yaml, nullptr, [](const llvm::SMDiagnostic&, void*) {});
+  if (!quiet.setCurrentDocument() || quiet.error())
+    return std::nullopt;
   llvm::msgpack::Document document;
   if (!document.fromYAML(yaml))
     return std::nullopt;

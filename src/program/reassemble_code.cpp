@@ -85,6 +85,7 @@ void CodeReader::section(std::size_t index, BlockId first, BlockId last, const s
   startedHere.clear();
   lastBlockAddress = lastAddress = 0;
   pendingAlignment = 0;
+  begun = false;
   expected.reset();
   list();
   for (BlockId id = 0; id < first; ++id)
@@ -100,6 +101,7 @@ void CodeReader::section(std::size_t index, BlockId first, BlockId last, const s
   for (const Statement& statement : text) {
     if (diagnostics.full())
       return;
+    begun |= statement.kind != Statement::Kind::directive || elementBytes(firstWord(statement.text)) > 0;
     switch (statement.kind) {
     case Statement::Kind::label:
       label(statement);
@@ -215,8 +217,8 @@ void CodeReader::directive(const Statement& statement) {
       return diagnostics.error(statement, 0, "an alignment is expected, a power of two");
     const std::uint64_t alignment = word == ".p2align" ? std::uint64_t{1} << *value : *value;
     const object::Section& section = object.sections()[current];
-    if (list().empty() || alignment <= 4)
-      return; // the start of the section is where it is
+    if (!begun || alignment <= 4)
+      return; // what the text starts with is where it is
     if (alignment > section.alignment)
       return diagnostics.error(statement, 0,
                                fmt::format("section {} is aligned to {} bytes only", section.name, section.alignment));

@@ -95,6 +95,7 @@ class CodeReader {
   std::uint64_t lastBlockAddress = 0, lastAddress = 0;
   std::optional<OriginalPlace> expected; ///< next instruction of the original
   std::uint32_t pendingAlignment = 0;
+  bool begun = false; ///< a label or instruction of the text was read
   std::unordered_map<isa::InstRef, std::string> canonicalWords;
 
   std::vector<Draft>& list() { return drafts[current]; }

@@ -1,6 +1,8 @@
+#include "object/metadata.h"
 #include "program/layout.h"
 #include "program/pc_reference.h"
 #include "program/program.h"
+#include "program/resources.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -21,6 +23,7 @@ class Rebuild {
 
   Result<Bytes> run() {
     ASMEVO_CHECK(checkInstructions());
+    ASMEVO_CHECK(raiseResources());
     for (;;) {
       Layout layout(object, program, codec, policy);
       ASMEVO_CHECK(layout.place());
@@ -65,6 +68,13 @@ class Rebuild {
     return {};
   }
 
+  /// Edited code may name more registers than its kernels are given.
+  Status raiseResources() {
+    ASMEVO_TRY(const auto derived, deriveResources(object, program, ResourceDetail::registers));
+    applyResources(object, derived, program);
+    return {};
+  }
+
   /// Containers that cannot be rewritten still take code of the same size at the same place.
   bool staysInPlace(const Layout& layout) const {
     const bool fixed =
@@ -102,7 +112,21 @@ class Rebuild {
         noteDescriptor(index, descriptor, rewrite);
       rewrite.descriptors.emplace_back(index, descriptor);
     }
+    std::erase_if(rewrite.metadata, [this](const object::Rewrite::Field& field) { return isHintWithoutRoom(field); });
     return rewrite;
+  }
+
+  /// Register counts in metadata are hints, what counts is the descriptor: one whose encoding has no room for the new
+  /// value stays as it is.
+  bool isHintWithoutRoom(const object::Rewrite::Field& field) const {
+    if (!field.field.ends_with("gpr_count") || !object.metadataNote())
+      return false;
+    const auto [offset, size] = *object.metadataNote();
+    const auto note = object.bytes().subspan(offset, size);
+    Bytes copy(note.begin(), note.end());
+    const std::string symbol = object.kernels()[field.kernel].name + ".kd";
+    return object::hasMetadataField(copy, symbol, field.field) &&
+           !object::patchMetadataField(copy, symbol, field.field, field.value);
   }
 
   /// The metadata fields that repeat what a replaced descriptor says.

@@ -80,7 +80,7 @@ void noteUnproven(const isa::Instruction& inst, Use& use) {
 
 Use useOf(const object::CodeObject& object, const Program& program, const Function& kernel) {
   Use use;
-  const CallClosure closure = callClosure(program, kernel);
+  const CallClosure closure = callClosure(program, kernel, UnknownCallees::anyDeviceFunction);
   if (closure.unknownCallee)
     use.unproven.insert("a call whose target is not known");
   for (const Function* function : closure.functions)
@@ -144,15 +144,15 @@ class Derivation {
     result.kernel = index;
   }
 
-  Result<KernelResources> run() {
+  Result<KernelResources> run(ResourceDetail detail) {
     const Use use = useOf(object, program, function);
     result.declared = result.value = declaredBy(descriptor, target);
     result.need = {use.all.vgprs, use.all.agprs, use.all.sgprs, {}, {}};
-    if (!use.lds)
+    if (!use.lds && use.unproven.empty())
       result.need.ldsBytes = 0;
-    else if (const auto end = constantLdsEnd(program, function))
+    else if (const auto end = detail == ResourceDetail::everything ? constantLdsEnd(program, function) : std::nullopt)
       result.need.ldsBytes = static_cast<std::uint32_t>(*end);
-    if (!use.memory)
+    if (!use.memory && use.unproven.empty())
       result.need.scratchBytes = 0;
     addInitialRegisters(descriptor, target, result.need);
     result.unproven.assign(use.unproven.begin(), use.unproven.end());
@@ -234,12 +234,13 @@ class Derivation {
 
 } // namespace
 
-Result<std::vector<KernelResources>> deriveResources(const object::CodeObject& object, const Program& program) {
+Result<std::vector<KernelResources>> deriveResources(const object::CodeObject& object, const Program& program,
+                                                     ResourceDetail detail) {
   std::vector<KernelResources> all;
   for (const Function& function : program.functions) {
     if (!function.kernel || *function.kernel >= object.kernels().size())
       continue;
-    ASMEVO_TRY(KernelResources derived, Derivation(object, program, function, *function.kernel).run());
+    ASMEVO_TRY(KernelResources derived, Derivation(object, program, function, *function.kernel).run(detail));
     all.push_back(std::move(derived));
   }
   return all;

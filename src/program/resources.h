@@ -43,8 +43,12 @@ struct KernelResources {
   object::Occupancy before, after, atLeast; ///< of declared, value, least
 };
 
+/// What to look at: the LDS need takes a walk over all values.
+enum class ResourceDetail : std::uint8_t { registers, everything };
+
 /// By kernel, those without a function left out. Refused where the need exceeds what the target has.
-Result<std::vector<KernelResources>> deriveResources(const object::CodeObject& object, const Program& program);
+Result<std::vector<KernelResources>> deriveResources(const object::CodeObject& object, const Program& program,
+                                                     ResourceDetail detail = ResourceDetail::everything);
 
 /// Adds to program.resources what `derived` raises above K0. Resource edits of the program stay where they ask for as
 /// much. False if there was nothing to raise.

@@ -108,6 +108,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 
 std::vector<std::string> nearestMnemonics(std::string_view word, isa::Codec& codec) {
   constexpr std::size_t mostProbes = 40, mostShown = 3;
+  for (const std::string_view encoding : {"_e32", "_e64", "_dpp", "_sdwa"})
+    if (word.ends_with(encoding))
+      word.remove_suffix(encoding.size());
   const std::size_t limit = word.size() / 3 + 2;
   std::set<std::pair<std::size_t, std::string>> ranked;
   for (const std::string& name : codec.opcodeNames()) {

@@ -1,6 +1,7 @@
 #include "verify/lint_waits.h"
 
 #include "isa/codec.h"
+#include "program/analysis/call_closure.h"
 #include "program/analysis/dataflow.h"
 #include "program/analysis/hazards.h"
 #include "program/analysis/wait_lint.h"
@@ -131,7 +132,7 @@ class Linter {
     add(std::move(finding));
   }
 
-  /// " (issued in k, used in f)" where the two are in different functions.
+  /// " (issued in k, used in f, by the call at 0x...)" where the two are in different functions.
   std::string callPath(Place producer, Place consumer) const {
     const auto owner = [&](program::BlockId block) -> const program::Function* {
       for (const auto& function : code.functions)
@@ -146,7 +147,11 @@ class Linter {
     const auto name = [](const program::Function& f) {
       return f.name.empty() ? fmt::format("{:#x}", f.entry) : f.name;
     };
-    return fmt::format(" (issued in {}, across a call, used in {})", name(*a), name(*b));
+    const auto into = program::callPath(code, *a, *b);
+    std::string calls;
+    for (const Place call : into.empty() ? program::callPath(code, *b, *a) : into)
+      calls += fmt::format("{} {:#x}", calls.empty() ? "" : ",", at(call).address);
+    return fmt::format(" (issued in {}, used in {}, by the call at{})", name(*a), name(*b), calls);
   }
 
   void addStates(const program::HazardFinding& found, const program::Function& function) {

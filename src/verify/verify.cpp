@@ -1,5 +1,6 @@
 #include "verify/verify.h"
 
+#include "program/analysis/dataflow.h"
 #include "program/analysis/soft_clauses.h"
 #include "verify/alignment.h"
 #include "verify/data_variants.h"

@@ -1,5 +1,7 @@
 #include "cli/cli_support.h"
 
+#include "object/object_support.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -53,6 +55,13 @@ void CommandTest::TearDown() {
 
 std::string CommandTest::write(const std::string& name, const std::string& text) const {
   EXPECT_TRUE(writeFileAtomic(at(name), text));
+  return at(name);
+}
+
+std::string CommandTest::assemble(const std::string& name, const std::string& source, const std::string& target,
+                                  bool link) const {
+  const auto bytes = object::testing::assemble(source, target, link);
+  EXPECT_TRUE(writeFileAtomic(at(name), bytes));
   return at(name);
 }
 

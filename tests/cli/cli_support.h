@@ -37,6 +37,9 @@ class CommandTest : public testing::Test {
   /// A file of the folder.
   std::string at(const std::string& name) const { return (folder / name).string(); }
   std::string write(const std::string& name, const std::string& text) const;
+  /// A file of the folder assembled by clang-22 for a target, and linked unless `link` is false. Returns its path.
+  std::string assemble(const std::string& name, const std::string& source, const std::string& target,
+                       bool link = true) const;
   /// kernels/NAME.hip with the only occurrence of one 4-byte instruction replaced by another. The encodings are the
   /// test's own, so that no code of ours is both the editor and the subject.
   std::string edited(const std::string& name, std::uint32_t instruction, std::uint32_t replacement) const;

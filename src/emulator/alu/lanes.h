@@ -437,10 +437,17 @@ template <class P> struct Lanes {
   ASMEVO_LANE B64 f64FromF32(B32 a) const { return canonical(widen(load(flt::F32{}, a))); }
   ASMEVO_LANE B32 f32FromF64(B64 a) const { return store(flt::F32{}, narrowed(load(flt::F64{}, a))); }
   ASMEVO_LANE B32 f32FromI32(B32 a) const { return asU32(__builtin_convertvector((I32x16)a, F32x16)); }
-  ASMEVO_LANE B32 f32FromU32(B32 a) const { return asU32(__builtin_convertvector(a, F32x16)); }
+  /// One rounding, of an exact product and sum: a difference of large numbers would give -0 for 0 when rounding down.
+  ASMEVO_LANE B32 f32FromU32(B32 a) const {
+    const F32x16 high = __builtin_convertvector((I32x16)(a >> B32(16)), F32x16);
+    const F32x16 low = __builtin_convertvector((I32x16)(a & B32(0xffff)), F32x16);
+    return asU32(__builtin_elementwise_fma(high, F32x16(65536.0f), low));
+  }
   ASMEVO_LANE B64 f64FromI32(B32 a) const { return asU64(__builtin_convertvector((I32x16)a, F64x16)); }
-  /// 2^52 + a is exact.
-  ASMEVO_LANE B64 f64FromU32(B32 a) const { return asU64(asF64(zext(a) | B64(0x4330000000000000)) - F64x16(0x1p52)); }
+  /// 2^52 + a is exact; rounding down, 0 would come out negative.
+  ASMEVO_LANE B64 f64FromU32(B32 a) const {
+    return asU64(asF64(zext(a) | B64(0x4330000000000000)) - F64x16(0x1p52)) & B64(0x7fffffffffffffff);
+  }
   ASMEVO_LANE B32 i32FromF32(B32 a) const {
     const F32x16 x = asF32(a);
     const Mask16 inside = maskOf(x >= F32x16(-0x1p31f)) & maskOf(x < F32x16(0x1p31f));

@@ -46,7 +46,7 @@ bool admitValid(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& 
       const std::uint64_t address = access.at[lane] + k * 4;
       const bool fits = shape.store ? wave.memory->hostForStore(address, part) != nullptr
                                     : wave.memory->host(address, part) != nullptr;
-      if (!fits || (shape.atomic && address % shape.bytes != 0)) {
+      if (!fits || (shape.atomic && access.at[lane] % shape.bytes != 0)) {
         failAccess(wave, op, shape, lane, address, fits ? "is not aligned" : "");
         return false;
       }

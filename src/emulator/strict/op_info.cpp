@@ -1,5 +1,6 @@
 #include "emulator/strict/op_info.h"
 
+#include "isa/semantics/table.h"
 #include "program/analysis/hazards.h"
 
 #include <algorithm>
@@ -88,6 +89,35 @@ Flow scalarFlow(std::string_view base) {
   return Flow::scalar;
 }
 
+/// Handled half by half (Taint::halves).
+constexpr std::string_view halfwise[] = {
+    "v_mov_b32",     "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32", "v_and_b32",
+    "v_or_b32",      "v_xor_b32",          "v_not_b32",           "v_lshlrev_b32",     "v_lshrrev_b32",
+    "v_lshl_or_b32", "v_and_or_b32",       "v_or3_b32",           "v_perm_b32"};
+
+/// The halves that each source gives, by SDWA selects and 16-bit operand types.
+void markSourceHalves(const Instruction& inst, OpInfo& info) {
+  using isa::SdwaSel;
+  using isa::semantics::OperandType;
+  if (inst.cls != InstClass::valu)
+    return;
+  const auto* row = isa::semantics::findOpcode(inst.base);
+  for (std::size_t i = 0; i < info.sourceHalves.size(); ++i) {
+    std::uint8_t halves = 3;
+    if (inst.mods.isSdwa && i < inst.mods.srcSel.size()) {
+      const SdwaSel select = inst.mods.srcSel[i];
+      if (select != SdwaSel::dword)
+        halves = select == SdwaSel::word1 || select == SdwaSel::byte2 || select == SdwaSel::byte3 ? 2 : 1;
+    } else if (row && i < row->signature.sources) {
+      const OperandType type = row->signature.src[i];
+      if (type == OperandType::b16 || type == OperandType::f16 || type == OperandType::b8)
+        halves = inst.mods.opSelPrinted && (inst.mods.opSel >> i & 1) ? 2 : 1;
+    }
+    info.sourceHalves[i] = halves;
+    info.selectsHalves |= halves != 3;
+  }
+}
+
 Flow flowOf(const Instruction& inst) {
   const std::string_view base = inst.base;
   switch (inst.cls) {
@@ -110,6 +140,12 @@ Flow flowOf(const Instruction& inst) {
       return Flow::allLanes;
     if (inst.mods.dpp != isa::DppCtrl::none)
       return Flow::dpp;
+    if (startsWithAny(base, {"v_mad_u64_u32", "v_mad_i64_i32", "v_lshlrev_b64", "v_lshl_add_u64"}))
+      return Flow::wideLow;
+    if ((base.starts_with("v_pk_") && base.ends_with("_f32")) || base == "v_pk_mov_b32" || base == "v_mov_b64")
+      return Flow::pairs;
+    if (!inst.mods.isSdwa && std::ranges::find(halfwise, base) != std::end(halfwise))
+      return Flow::halves;
     if (base.starts_with("v_cndmask"))
       return Flow::select;
     return Flow::lanes;
@@ -185,6 +221,7 @@ const OpInfo& OpInfoTable::make(std::uint64_t at, const Op* op) {
        (inst.base.find("permute") != std::string::npos || inst.base.find("swizzle") != std::string::npos));
   info->waitStates = static_cast<std::uint8_t>(program::waitStatesOf(inst));
   markKeptHalves(inst, *info);
+  markSourceHalves(inst, *info);
   for (const Operand& operand : inst.operands) {
     const unsigned end = operand.index + operand.dwords;
     if (operand.kind == OperandKind::sgpr && operand.index < sreg::flatScratchLo && end > sgprs)

@@ -5,6 +5,7 @@
 #include "isa/registers.h"
 #include "program/analysis/in_flight.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,6 +17,9 @@ namespace asmevo::emulator {
 enum class Flow : std::uint8_t {
   none,          ///< no results, or known without looking
   lanes,         ///< each lane of the result from the same lane of vector sources and all of scalar ones
+  wideLow,       ///< 64-bit results whose low dword needs the low dwords only
+  pairs,         ///< two results, each from one dword of every source: v_pk_*_f32, v_pk_mov_b32, v_mov_b64
+  halves,        ///< moves and bit operations: each half of the result from halves of the sources
   select,        ///< v_cndmask: the selected source, and the lane's bit of the mask
   readLane,      ///< v_readlane
   readFirstLane, ///< v_readfirstlane
@@ -55,6 +59,9 @@ struct OpInfo {
   LoadForm load;
   Flow flow = Flow::none;
   bool keepsLow = false, keepsHigh = false; ///< a result that leaves that half of its register alone
+  /// Halves of its register that each source, destinations not counted, gives: bit 0 the low one, bit 1 the high one.
+  std::array<std::uint8_t, 4> sourceHalves{3, 3, 3, 3};
+  bool selectsHalves = false; ///< any source gives less than both
   std::uint8_t waitStates = 1;
   std::uint16_t sgprsBeyond = 0;  ///< 1 + the number of an SGPR above the allocation; 0: none
   bool vectorsAboveAccum = false; ///< names a register above accum_offset as a VGPR

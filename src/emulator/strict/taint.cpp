@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string_view>
 
 namespace asmevo::emulator {
@@ -131,17 +132,140 @@ Taint::Bits Taint::scalarOf(const Operand& operand) const {
   return result;
 }
 
-/// Lanes of any operand; scalar ones are the same in all.
-Taint::Lanes Taint::operandLanes(const Operand& operand) const {
+/// Lanes of any operand, or of one half of its registers; scalar ones are the same in all.
+Taint::Lanes Taint::operandLanes(const Operand& operand, unsigned chosen) const {
   Lanes result;
   if (operand.kind == OperandKind::vgpr || operand.kind == OperandKind::agpr) {
-    for (unsigned k = 0; k < operand.dwords; ++k)
-      if (const Lanes own = vectorUnit(static_cast<RegUnit>(firstRegister(operand) + k)); own.mask != 0)
-        result = {result.mask | own.mask, own.origin};
+    for (unsigned k = 0; k < operand.dwords; ++k) {
+      const unsigned i = firstRegister(operand) + k - isa::vgprBase;
+      const std::uint64_t own = (chosen & 1 ? low[i] : 0) | (chosen & 2 ? high[i] : 0);
+      if (own != 0)
+        result = {result.mask | own, vectorOrigin[i]};
+    }
     return result;
   }
   const Bits scalarMarks = scalarOf(operand);
-  return {scalarMarks.mask != 0 ? ~std::uint64_t{0} : 0, scalarMarks.origin};
+  const std::uint64_t used = operand.dwords != 1 || chosen == 3 ? ~std::uint64_t{0} : chosen == 1 ? 0xffff : 0xffff0000;
+  return {(scalarMarks.mask & used) != 0 ? ~std::uint64_t{0} : 0, scalarMarks.origin};
+}
+
+/// Moves and bit operations, each half of the result by itself.
+void Taint::halves(const Wave& wave, const OpInfo& info, const Op* op) {
+  const std::vector<Operand>& operands = op->inst->operands;
+  const std::string_view base = op->inst->base;
+  std::array<Lanes, 2> result;
+  const auto add = [&](unsigned half, Lanes lanes) {
+    if (lanes.mask != 0)
+      result[half] = {result[half].mask | lanes.mask, lanes.origin};
+  };
+  const auto constant = [&](std::size_t i) -> std::optional<std::uint32_t> {
+    if (i >= operands.size())
+      return std::nullopt;
+    if (operands[i].kind == OperandKind::imm)
+      return static_cast<std::uint32_t>(operands[i].imm);
+    if (operands[i].kind == OperandKind::sgpr && scalarOf(operands[i]).mask == 0 && operands[i].index < sreg::scc)
+      return wave.sgpr[operands[i].index];
+    return std::nullopt;
+  };
+  // Operand i, shifted left or right by a constant; by an unknown amount, all over.
+  const auto shifted = [&](std::size_t i, std::optional<std::uint32_t> left, bool right) {
+    const Lanes lower = operandLanes(operands[i], 1), upper = operandLanes(operands[i], 2);
+    const unsigned by = left ? *left & 31 : 0;
+    const bool cross = !left || by % 16 != 0;
+    if (!left || by < 16) {
+      add(0, lower);
+      add(1, upper);
+    }
+    if (cross || by == 16)
+      add(right ? 0 : 1, right ? upper : lower);
+  };
+  // Operand i, of which only the bits of a mask count.
+  const auto masked = [&](std::size_t i, std::optional<std::uint32_t> mask) {
+    if (!mask || (*mask & 0xffff) != 0)
+      add(0, operandLanes(operands[i], 1));
+    if (!mask || (*mask >> 16) != 0)
+      add(1, operandLanes(operands[i], 2));
+  };
+  if (base == "v_lshlrev_b32" || base == "v_lshrrev_b32") {
+    shifted(2, constant(1), base == "v_lshrrev_b32");
+    const Lanes amount = operandLanes(operands[1]);
+    add(0, amount);
+    add(1, amount);
+  } else if (base == "v_lshl_or_b32") {
+    shifted(1, constant(2), false);
+    const Lanes amount = operandLanes(operands[2]);
+    add(0, amount);
+    add(1, amount);
+    masked(3, std::nullopt);
+  } else if (base == "v_and_b32" || base == "v_and_or_b32") {
+    masked(1, constant(2));
+    masked(2, constant(1));
+    if (base == "v_and_or_b32")
+      masked(3, std::nullopt);
+  } else if (base == "v_perm_b32") {
+    // Selector bytes 0 to 3 are bytes of the second source, 4 to 7 of the first (CDNA3 ISA, V_PERM_B32).
+    const std::optional<std::uint32_t> selector = constant(3);
+    const Lanes unknown = operandLanes(operands[3]);
+    for (unsigned byte = 0; byte < 4; ++byte) {
+      const unsigned from = selector ? *selector >> (8 * byte) & 0xff : 0;
+      for (unsigned source = 0; source < 8; ++source)
+        if (!selector || from == source || (from >= 8 && from <= 11))
+          add(byte / 2, operandLanes(operands[source < 4 ? 2 : 1], source % 4 < 2 ? 1 : 2));
+      add(byte / 2, unknown);
+    }
+  } else {
+    for (std::size_t i = 1; i < operands.size(); ++i)
+      masked(i, std::nullopt);
+  }
+  const std::uint64_t written = wave.exec();
+  info.writes.forEach([&](RegUnit unit) {
+    if (unit >= isa::vgprBase)
+      setVector(unit, written, result[0].mask, result[1].mask,
+                (result[0].mask & written) != 0 ? result[0].origin : result[1].origin);
+  });
+}
+
+/// Lanes of one dword of an operand; those of a single-dword one for any k.
+Taint::Lanes Taint::operandDword(const Operand& operand, unsigned k) const {
+  k = std::min<unsigned>(k, operand.dwords - 1u);
+  if (operand.kind == OperandKind::vgpr || operand.kind == OperandKind::agpr)
+    return vectorUnit(static_cast<RegUnit>(firstRegister(operand) + k));
+  if (operand.kind != OperandKind::sgpr || operand.index + k >= bits.size() || bits[operand.index + k] == 0)
+    return {};
+  return {~std::uint64_t{0}, scalarOrigin[operand.index + k]};
+}
+
+/// Two-dword results of which the lower does not need all of the sources.
+void Taint::wide(Wave& wave, const OpInfo& info) {
+  const isa::Instruction& inst = *info.op->inst;
+  std::array<Lanes, 2> result;
+  unsigned source = 0;
+  for (const Operand& operand : inst.operands) {
+    if (operand.isDef)
+      continue;
+    for (unsigned k = 0; k < result.size(); ++k) {
+      const auto add = [&](unsigned dword) {
+        if (const Lanes own = operandDword(operand, dword); own.mask != 0)
+          result[k] = {result[k].mask | own.mask, own.origin};
+      };
+      if (info.flow == Flow::wideLow) {
+        for (unsigned lower = 0; lower <= k; ++lower)
+          add(lower);
+      } else {
+        const unsigned select = k == 0 ? inst.mods.opSel : inst.mods.opSelHi;
+        add(inst.base == "v_mov_b64" ? k : select >> source & 1);
+      }
+    }
+    ++source;
+  }
+  const Operand& destination = inst.operands.front();
+  for (unsigned k = 0; k < result.size() && k < destination.dwords; ++k)
+    setVector(static_cast<RegUnit>(firstRegister(destination) + k), wave.exec(), result[k].mask, result[k].mask,
+              result[k].origin);
+  const std::uint64_t any = (result[0].mask | result[1].mask) & wave.exec();
+  for (const Operand& operand : inst.operands)
+    if (operand.isDef && operand.kind == OperandKind::sgpr)
+      setScalars(operand.index, operand.dwords, {any, result[1].mask != 0 ? result[1].origin : result[0].origin});
 }
 
 /// Lanes that depend on anything marked, lane by lane. Masks with a bit per lane count for their lanes only.
@@ -153,11 +277,18 @@ Taint::Lanes Taint::sourcesOf(const OpInfo& info) const {
     if (lanes.mask != 0)
       result = {result.mask | lanes.mask, lanes.origin};
   };
-  if (info.keepsLow || info.keepsHigh) {
-    sources.remove(info.writes);
-    for (const Operand& operand : inst.operands)
-      if (!operand.isDef)
-        add(operandLanes(operand));
+  if (info.keepsLow || info.keepsHigh || info.selectsHalves) {
+    if (info.keepsLow || info.keepsHigh)
+      sources.remove(info.writes);
+    unsigned i = 0;
+    for (const Operand& operand : inst.operands) {
+      if (operand.isDef)
+        continue;
+      add(operandLanes(operand, i < info.sourceHalves.size() ? info.sourceHalves[i] : 3));
+      ++i;
+      for (unsigned k = 0; k < operand.dwords; ++k)
+        sources.reset(operand.kind == OperandKind::sgpr ? operand.index + k : firstRegister(operand) + k);
+    }
   }
   if (takesCarry(inst.base)) {
     const Operand& last = inst.operands.back();
@@ -187,7 +318,8 @@ void Taint::writeLanes(const OpInfo& info, std::uint64_t written, Lanes lanes) {
     if (unit < isa::vgprBase)
       return;
     const unsigned i = unit - isa::vgprBase;
-    setVector(unit, written, info.keepsLow ? low[i] : lanes.mask, info.keepsHigh ? high[i] : lanes.mask, lanes.origin);
+    setVector(unit, written, info.keepsLow ? low[i] : lanes.mask, info.keepsHigh ? high[i] : lanes.mask,
+              (lanes.mask & written) != 0 ? lanes.origin : vectorOrigin[i]);
   });
 }
 
@@ -256,6 +388,17 @@ void Taint::vector(Wave& wave, const OpInfo& info, const Op* op) {
   switch (info.flow) {
   case Flow::none:
     break;
+  case Flow::halves:
+    if (wave.gprIdx == 0) {
+      halves(wave, info, op);
+      return;
+    }
+    lanes = sourcesOf(info);
+    break;
+  case Flow::wideLow:
+  case Flow::pairs:
+    wide(wave, info);
+    return;
   case Flow::readLane:
   case Flow::readFirstLane: {
     const Lanes source = operandLanes(operands[1]);

@@ -73,7 +73,10 @@ class Taint {
 
   Lanes vectorUnit(isa::RegUnit unit) const;
   Bits scalarOf(const isa::Operand& operand) const;
-  Lanes operandLanes(const isa::Operand& operand) const;
+  Lanes operandLanes(const isa::Operand& operand, unsigned halves = 3) const;
+  Lanes operandDword(const isa::Operand& operand, unsigned k) const;
+  void wide(Wave& wave, const OpInfo& info);
+  void halves(const Wave& wave, const OpInfo& info, const Op* op);
   Lanes sourcesOf(const OpInfo& info) const;
   void writeLanes(const OpInfo& info, std::uint64_t written, Lanes lanes);
   void setVector(isa::RegUnit unit, std::uint64_t written, std::uint64_t lowMarks, std::uint64_t highMarks,

@@ -2,38 +2,13 @@
 
 #include "optimize/lds_bounds.h"
 #include "optimize/moves/move_support.h"
+#include "program/resources.h"
 
 #include <algorithm>
 
 namespace asmevo::optimize {
 
 namespace {
-
-/// Highest register named, plus one.
-struct RegisterUse {
-  unsigned vgprs = 0, agprs = 0;
-  bool unknown = false; ///< s_set_gpr_idx and friends, undecodable code: any register may be meant
-};
-
-RegisterUse registerUse(const program::Program& program) {
-  RegisterUse use;
-  // Calls may reach any function, so every block of the object counts.
-  for (const auto& block : program.blocks) {
-    use.unknown |= block.opaque && block.reachable;
-    for (const auto& instr : block.instrs) {
-      const std::string_view base = instr.inst->base;
-      use.unknown |= base.substr(0, 9) == "s_set_gpr" || base.substr(0, 8) == "v_movrel";
-      for (const auto& operand : instr.inst->operands) {
-        const unsigned end = operand.index + unsigned{operand.dwords};
-        if (operand.kind == isa::OperandKind::vgpr)
-          use.vgprs = std::max(use.vgprs, end);
-        else if (operand.kind == isa::OperandKind::agpr)
-          use.agprs = std::max(use.agprs, end);
-      }
-    }
-  }
-  return use;
-}
 
 unsigned roundUp(unsigned value, unsigned granule) {
   return (value + granule - 1) / granule * granule;
@@ -61,12 +36,16 @@ class ShrinkResourcesMove final : public Move {
     const std::uint32_t lds = declared.ldsBytes.value_or(descriptor.groupSegmentSize());
 
     program::ResourceEdit cut;
-    const RegisterUse use = registerUse(program);
-    if (!use.unknown) {
+    const auto derived = program::deriveResources(context.object, program, program::ResourceDetail::registers);
+    const auto mine = derived ? std::find_if(derived->begin(), derived->end(),
+                                             [&](const auto& each) { return each.kernel == kernel; })
+                              : std::vector<program::KernelResources>::const_iterator();
+    if (derived && mine != derived->end() && mine->unproven.empty()) {
+      const program::ResourceNeed& use = mine->need;
       // v at or above accum_offset aliases an AGPR: moving the border would change which one.
       const bool aliased = use.vgprs > accum && use.agprs > 0;
       const unsigned newAccum = use.agprs && aliased ? accum : std::max(4u, roundUp(use.vgprs, 4));
-      const unsigned total = roundUp(use.agprs ? newAccum + use.agprs : use.vgprs, 8);
+      const unsigned total = roundUp(std::max(use.vgprs, use.agprs ? newAccum + use.agprs : 0), 8);
       if (newAccum <= 256 && std::max(total, 8u) < vgprs) {
         cut.vgprs = std::max(total, 8u);
         cut.accumOffset = newAccum;

@@ -342,7 +342,7 @@ bool MemoryDependence::mayDepend(Place first, Place second) const {
 
 std::optional<std::uint64_t> constantLdsEnd(const Program& program, const Function& function) {
   std::uint64_t end = 0;
-  const CallClosure closure = callClosure(program, function);
+  const CallClosure closure = callClosure(program, function, UnknownCallees::leaveOut);
   if (closure.unknownCallee)
     return std::nullopt;
   for (const Function* f : closure.functions) {

@@ -1,5 +1,6 @@
 #include "program/analysis/wait_lint.h"
 
+#include "program/analysis/call_closure.h"
 #include "program/analysis/dataflow.h"
 
 #include <map>
@@ -329,23 +330,6 @@ std::vector<WaitFinding> analyse(const Program& program, const std::vector<const
   return findings;
 }
 
-/// The function and everything it calls, directly or not.
-std::vector<const Function*> reachableFunctions(const Program& program, const Function& function) {
-  std::map<BlockId, const Function*> byEntry;
-  for (const Function& f : program.functions)
-    byEntry[f.entryBlock] = &f;
-  std::vector<const Function*> scope{&function};
-  std::set<const Function*> seen{&function};
-  for (std::size_t i = 0; i < scope.size(); ++i)
-    for (const BlockId id : scope[i]->blocks)
-      for (const Instr& instr : program.blocks[id].instrs)
-        if (instr.target && flowOf(instr.inst) == Flow::call)
-          if (const auto callee = byEntry.find(*instr.target); callee != byEntry.end())
-            if (seen.insert(callee->second).second)
-              scope.push_back(callee->second);
-  return scope;
-}
-
 } // namespace
 
 std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOffset) {
@@ -357,7 +341,7 @@ std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOff
 }
 
 std::vector<WaitFinding> uncoveredUses(const Program& program, const Function& function, unsigned accumOffset) {
-  return analyse(program, reachableFunctions(program, function), accumOffset);
+  return analyse(program, callClosure(program, function, UnknownCallees::leaveOut).functions, accumOffset);
 }
 
 } // namespace asmevo::program

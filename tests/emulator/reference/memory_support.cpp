@@ -357,7 +357,11 @@ bool atomic(std::string_view name, unsigned bytes, std::uint64_t old, std::uint6
   const auto is = [&](std::string_view memory, std::string_view lds) { // "smin" or "min_i32" and "min_i64"
     return name == memory || (name.starts_with(lds) && name.size() == lds.size() + 2);
   };
-  constexpr Numbers nearest(0x3f0); // all denormals kept, nearest even
+  const auto sum = [](Format f, std::uint64_t a, std::uint64_t b) { // a NaN operand is quieted, memory's first
+    const std::uint64_t quiet = std::uint64_t{1} << (infoOf(f).fraction - 1);
+    constexpr Numbers nearest(0x3f0); // all denormals kept, nearest even
+    return isNan(f, a) ? a | quiet : isNan(f, b) ? b | quiet : nearest.add(f, a, b);
+  };
   if (is("swap", "wrxchg_b")) r = data;
   else if (name == "cmpswap") r = old == second ? data : old;
   else if (is("add", "add_u")) r = old + data;
@@ -372,10 +376,10 @@ bool atomic(std::string_view name, unsigned bytes, std::uint64_t old, std::uint6
   else if (is("xor", "xor_b")) r = old ^ data;
   else if (is("inc", "inc_u")) r = old >= data ? 0 : old + 1;
   else if (is("dec", "dec_u")) r = old == 0 || old > data ? data : old - 1;
-  else if (name == "add_f32") r = nearest.add(Format::f32, old, data);
-  else if (name == "add_f64") r = nearest.add(Format::f64, old, data);
+  else if (name == "add_f32") r = sum(Format::f32, old, data);
+  else if (name == "add_f64") r = sum(Format::f64, old, data);
   else if (name == "pk_add_f16")
-    r = nearest.add(Format::f16, old & 0xffff, data & 0xffff) | nearest.add(Format::f16, old >> 16, data >> 16) << 16;
+    r = sum(Format::f16, old & 0xffff, data & 0xffff) | sum(Format::f16, old >> 16, data >> 16) << 16;
   else return false;
   return true;
 }
@@ -405,6 +409,8 @@ bool stepLds(Machine& m, const isa::Instruction& inst) {
   };
   std::vector<std::array<std::uint32_t, 64>> loaded(8);
   for (unsigned which = 0; which < (two ? 2u : 1u); ++which) {
+    if (which == 1 && write && inst.mods.offset0 == inst.mods.offset1)
+      break; // one access, of the first data operand (CDNA3 ISA 11.3.1)
     const isa::Operand* data = write ? &operands.take() : nullptr;
     for (unsigned lane = 0; lane < 64; ++lane) {
       if (!m.active(lane))
