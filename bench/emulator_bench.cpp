@@ -1,6 +1,7 @@
-/// Speed of the emulator's vector core: wave-instructions per second on one thread, beside what the host's own vector
-/// FMA reaches in the same run. One wave-instruction of an f32 FMA is 64 lane operations.
+/// Speed of the emulator's vector core and memory paths: wave-instructions per second on one thread, beside what the
+/// host's own vector FMA reaches in the same run. One wave-instruction of an f32 FMA is 64 lane operations.
 #include "emulator/bind.h"
+#include "emulator/launch.h"
 #include "isa/codec.h"
 #include "object/target.h"
 
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +29,8 @@ constexpr unsigned vgprs = 128;
 struct alignas(64) Registers {
   std::uint32_t lanes[vgprs][64];
 };
+
+constexpr std::size_t ldsBytes = 65536, bufferBytes = std::size_t{1} << 16;
 
 void stopHandler(Wave&, const Op*) {}
 
@@ -55,7 +59,7 @@ class Loop {
     for (const std::string& line : text) {
       const auto inst = codec->assemble(line);
       Op op;
-      if (!inst || !emulator::bindAlu(**inst, context, op))
+      if (!inst || !emulator::bindInstruction(**inst, context, op))
         std::abort();
       ops.push_back(op);
     }
@@ -72,6 +76,26 @@ class Loop {
     for (unsigned r = 0; r < vgprs; ++r)
       for (unsigned lane = 0; lane < 64; ++lane)
         registers->lanes[r][lane] = 0x3f000000u + r * 64 + lane;
+    auto mapped = emulator::GuestMemory::create({{"buffer", 0, bufferBytes, 0}});
+    if (!mapped)
+      std::abort();
+    memory.emplace(*std::move(mapped));
+    wave.memory = &*memory;
+    wave.lds = lds.get();
+    wave.ldsBytes = ldsBytes;
+    // What the memory loops address: s[4:5] the buffer, s[8:11] a raw descriptor of it, v100 to v103 4, 8, 12 and 16
+    // times the lane, v[104:105] the buffer plus v100.
+    const std::uint64_t base = memory->regions()[0].address;
+    wave.setPair(4, base);
+    wave.setPair(8, base);
+    wave.sgpr[10] = bufferBytes;
+    wave.sgpr[11] = 0x00020000;
+    for (unsigned lane = 0; lane < 64; ++lane) {
+      for (unsigned k = 1; k <= 4; ++k)
+        registers->lanes[99 + k][lane] = 4 * k * lane;
+      registers->lanes[104][lane] = static_cast<std::uint32_t>(base + 4 * lane);
+      registers->lanes[105][lane] = static_cast<std::uint32_t>((base + 4 * lane) >> 32);
+    }
   }
   std::size_t instructions() const { return ops.size() - 1; }
   void run(std::uint32_t iterations) {
@@ -84,6 +108,8 @@ class Loop {
   emulator::Arena arena;
   std::vector<Op> ops;
   std::unique_ptr<Registers> registers = std::make_unique<Registers>();
+  std::unique_ptr<std::uint8_t[]> lds = std::make_unique<std::uint8_t[]>(ldsBytes);
+  std::optional<emulator::GuestMemory> memory;
   Wave wave;
 };
 
@@ -182,6 +208,32 @@ void mixedLoop(benchmark::State& state) {
   measure(state, mixedBody, emulator::bestSimdLevel(), flush32);
 }
 
+// Reads and writes of LDS, and coalesced loads and stores, of the widths that compiled kernels use.
+const std::vector<std::string> ldsBody =
+    repeated({"ds_read_b32 v1, v100 offset:1024", "ds_write_b32 v100, v2 offset:2048",
+              "ds_read_b128 v[4:7], v103 offset:4096", "ds_write_b64 v101, v[8:9] offset:8192"},
+             16);
+const std::vector<std::string> globalBody = repeated(
+    {"global_load_dword v1, v100, s[4:5] offset:1024", "global_load_dwordx4 v[4:7], v103, s[4:5]",
+     "global_store_dword v[104:105], v2, off", "buffer_load_dwordx2 v[8:9], v101, s[8:11], 0 offen offset:512"},
+    16);
+void ldsLoop(benchmark::State& state) {
+  measure(state, ldsBody, emulator::bestSimdLevel(), keepAll);
+}
+void globalLoop(benchmark::State& state) {
+  measure(state, globalBody, emulator::bestSimdLevel(), keepAll);
+}
+void ldsLoopAvx2(benchmark::State& state) {
+  measure(state, ldsBody, emulator::SimdLevel::avx2, keepAll);
+}
+void globalLoopAvx2(benchmark::State& state) {
+  measure(state, globalBody, emulator::SimdLevel::avx2, keepAll);
+}
+
+BENCHMARK(ldsLoop);
+BENCHMARK(globalLoop);
+BENCHMARK(ldsLoopAvx2);
+BENCHMARK(globalLoopAvx2);
 BENCHMARK(fmaLoop);
 BENCHMARK(fmaLoopFlush);
 BENCHMARK(fmaLoopAvx2);
@@ -213,7 +265,20 @@ BENCHMARK_CAPTURE(oneForm, cndmask, "v_cndmask_b32_e32 v1, v2, v3, vcc");
 BENCHMARK_CAPTURE(oneForm, mad_u64_u32, "v_mad_u64_u32 v[2:3], s[4:5], v4, v5, v[2:3]");
 BENCHMARK_CAPTURE(oneForm, fma_f64, "v_fma_f64 v[2:3], v[4:5], v[6:7], v[2:3]");
 BENCHMARK_CAPTURE(oneForm, readlane, "v_readlane_b32 s4, v2, 5");
-BENCHMARK_CAPTURE(oneForm, s_add, "s_add_u32 s4, s5, s6");
+BENCHMARK_CAPTURE(oneForm, s_add, "s_add_u32 s14, s15, s16");
+BENCHMARK_CAPTURE(oneForm, ds_read_b32, "ds_read_b32 v1, v100");
+BENCHMARK_CAPTURE(oneForm, ds_read_b64, "ds_read_b64 v[2:3], v101");
+BENCHMARK_CAPTURE(oneForm, ds_read_b128, "ds_read_b128 v[4:7], v103");
+BENCHMARK_CAPTURE(oneForm, ds_write_b32, "ds_write_b32 v100, v2");
+BENCHMARK_CAPTURE(oneForm, ds_write_b64, "ds_write_b64 v101, v[8:9]");
+BENCHMARK_CAPTURE(oneForm, ds_write_b128, "ds_write_b128 v103, v[8:11]");
+BENCHMARK_CAPTURE(oneForm, global_load_dword, "global_load_dword v1, v100, s[4:5]");
+BENCHMARK_CAPTURE(oneForm, global_load_dwordx2, "global_load_dwordx2 v[2:3], v101, s[4:5]");
+BENCHMARK_CAPTURE(oneForm, global_load_dwordx4, "global_load_dwordx4 v[4:7], v103, s[4:5]");
+BENCHMARK_CAPTURE(oneForm, global_store_dword, "global_store_dword v[104:105], v2, off");
+BENCHMARK_CAPTURE(oneForm, global_store_dwordx4, "global_store_dwordx4 v103, v[4:7], s[4:5]");
+BENCHMARK_CAPTURE(oneForm, buffer_load_dwordx2, "buffer_load_dwordx2 v[8:9], v101, s[8:11], 0 offen");
+BENCHMARK_CAPTURE(oneForm, ds_bpermute, "ds_bpermute_b32 v1, v100, v2");
 
 } // namespace
 

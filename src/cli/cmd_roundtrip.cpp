@@ -1,10 +1,11 @@
 #include "cli/command.h"
 
 #include "isa/codec.h"
-#include "object/code_object.h"
+#include "object/container.h"
 #include "program/program.h"
 #include "program/shift.h"
 
+#include <llvm/BinaryFormat/ELF.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -33,28 +34,57 @@ struct Outcome {
   std::size_t instructions = 0, blocks = 0;
 };
 
-bool isElf(const fs::path& path) {
+/// One code object: a file, or an entry of a bundle in it.
+struct Item {
+  std::string name;
+  std::shared_ptr<const object::Container> container; ///< empty: it could not be opened,
+  object::DeviceObject entry;
+  std::optional<Error> problem; ///< which is why
+};
+
+/// What a folder is searched for: files that say they are code objects or bundles, and ELF files.
+bool maybeHoldsCode(const fs::path& path) {
+  const fs::path extension = path.extension();
+  if (extension == ".co" || extension == ".hsaco" || extension == ".hipfb" || extension == ".hip_fatbin")
+    return true;
   std::array<char, 4> magic{};
   std::ifstream file(path, std::ios::binary);
   file.read(magic.data(), magic.size());
   return file && magic == std::array<char, 4>{0x7f, 'E', 'L', 'F'};
 }
 
-/// Every code object below a folder, sorted, so that the report does not depend on the file system's order.
-void collect(const fs::path& folder, std::vector<std::string>& files) {
+/// Every such file below a folder, sorted, so that the report does not depend on the file system's order.
+std::vector<std::string> filesBelow(const fs::path& folder) {
   std::vector<std::string> found;
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;
        !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (!it->is_regular_file(ignored))
-      continue;
-    const fs::path extension = it->path().extension();
-    if (extension == ".co" || extension == ".hsaco" || isElf(it->path()))
+    if (it->is_regular_file(ignored) && maybeHoldsCode(it->path()))
       found.push_back(it->path().string());
   }
   std::ranges::sort(found);
-  files.insert(files.end(), found.begin(), found.end());
+  return found;
+}
+
+/// All code objects of a file. A host program without any is only worth a word if it was named.
+void addObjects(const std::string& path, bool isNamed, std::vector<Item>& items) {
+  const object::ObjectPath chosen = object::parseObjectPath(path);
+  auto container = object::Container::open(chosen.file);
+  if (!container) {
+    std::array<char, 20> header{};
+    std::ifstream(chosen.file, std::ios::binary).read(header.data(), header.size());
+    const bool isHost = header[1] == 'E' && static_cast<unsigned char>(header[18]) != llvm::ELF::EM_AMDGPU;
+    if (isNamed || !isHost)
+      items.push_back({path, nullptr, {}, container.error()});
+    return;
+  }
+  const auto shared = std::make_shared<const object::Container>(*std::move(container));
+  const auto objects = object::selectObjects(*shared, chosen.selection);
+  if (!objects)
+    return items.push_back({path, nullptr, {}, objects.error()});
+  for (const object::DeviceObject& entry : *objects)
+    items.push_back({path, shared, entry, std::nullopt});
 }
 
 /// Names the first byte that differs: its section and the instruction it belongs to.
@@ -89,9 +119,15 @@ struct Edit {
 /// One worker's decoders, kept from file to file as most encodings recur.
 class Worker {
  public:
-  Outcome check(const std::string& path, const Edit& edit) {
+  Outcome check(Item& item, const Edit& edit) {
     Outcome outcome;
-    const auto object = object::CodeObject::load(path);
+    if (!item.container)
+      return bad(outcome, *item.problem);
+    auto chosen = object::readObject(*item.container, item.entry);
+    if (!chosen)
+      return bad(outcome, chosen.error());
+    item.name = chosen->name;
+    const auto object = object::CodeObject::parse(std::move(chosen->bytes), item.name);
     if (!object)
       return bad(outcome, object.error());
     outcome.target = object->target().id();
@@ -173,13 +209,14 @@ struct Options {
 };
 
 int run(const Options& options) {
-  std::vector<std::string> files;
+  std::vector<Item> files;
   for (const std::string& path : options.paths) {
     std::error_code error;
-    if (fs::is_directory(path, error))
-      collect(path, files);
+    if (!fs::is_directory(path, error))
+      addObjects(path, true, files);
     else
-      files.push_back(path);
+      for (const std::string& file : filesBelow(path))
+        addObjects(file, false, files);
   }
   if (files.empty())
     return fail(asmevo::badInput("no code objects in {}", options.paths.front()));
@@ -225,7 +262,7 @@ int run(const Options& options) {
     }
     if (outcome.state == Outcome::State::same)
       continue;
-    failures.push_back({{"file", files[i]},
+    failures.push_back({{"file", files[i].name},
                         {"kind", outcome.state == Outcome::State::bad ? "bad_input" : "different"},
                         {"message", outcome.message}});
   }
@@ -262,7 +299,10 @@ int run(const Options& options) {
 void addRoundtrip(CLI::App& app, int& exit) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("roundtrip", "Recover every kernel, lay it out again, and compare the files");
-  command->add_option("path", options->paths, "Code objects, or folders to search for them")->required();
+  command
+      ->add_option("path", options->paths,
+                   "Code objects, whatever holds any (bundles, host programs, FILE#BUNDLE:TARGET), or folders")
+      ->required();
   CLI::Option* const shift = command->add_flag(
       "--shift", options->edit.shift, "Insert one s_nop 0 at the start of every basic block, and compare the programs");
   command

@@ -32,6 +32,19 @@ Status checkTarget(const object::CodeObject& object, const object::Kernel& kerne
   return {};
 }
 
+/// A run that breaks off says what strict mode had found by then: often the cause.
+Error withFindings(Error error, const std::vector<std::unique_ptr<FindingObserver>>& judges) {
+  constexpr std::size_t shown = 3;
+  std::size_t listed = 0;
+  for (const auto& judge : judges)
+    for (const StrictFinding& finding : judge->findings())
+      if (listed++ < shown)
+        error.message += fmt::format("\n  found before: {}: {}", finding.rule, finding.message);
+  if (listed > shown)
+    error.message += fmt::format("\n  and {} more findings", listed - shown);
+  return error;
+}
+
 class PreparedKernel final : public Kernel {
  public:
   PreparedKernel(std::shared_ptr<const CodeImage> image, object::Kernel kernel, object::Target target)
@@ -66,8 +79,11 @@ class PreparedKernel final : public Kernel {
     }
     RunOptions schedule = options;
     schedule.waveToBarrier |= options.strict && options.strict->delivery == Delivery::waveToBarrier;
-    ASMEVO_TRY(ScheduleResult ran,
-               runWorkgroups(state, order, image->codeDwords(), schedule, watch ? &*watch : nullptr));
+    Result<ScheduleResult> scheduled =
+        runWorkgroups(state, order, image->codeDwords(), schedule, watch ? &*watch : nullptr);
+    if (!scheduled)
+      return withFindings(std::move(scheduled.error()), judges);
+    ScheduleResult& ran = *scheduled;
 
     RunResult result;
     result.brokenOff = watch && watch->stopRequested();

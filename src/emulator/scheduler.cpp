@@ -28,6 +28,8 @@ constexpr std::size_t seededWindow = 4;
 constexpr std::uint64_t seededSlice = 2048;
 /// Turns without any workgroup ending after which they may be waiting for one outside the window.
 constexpr std::uint64_t seededPatience = 4096;
+/// It wears off by half with each workgroup started so, until one ends: a barrier over the whole grid needs them all.
+constexpr std::uint64_t leastPatience = 16;
 /// Wave-instructions without any workgroup ending after which the run is first suspected to be endless; then whenever
 /// it has twice as many.
 constexpr std::uint64_t firstSuspicion = 16'000'000;
@@ -124,11 +126,13 @@ class Worker {
   bool canOpen() const { return resident.size() < limit && progress.next.load() < order.count; }
 
   bool wantsAnother() const {
-    return options.seed == 0 ? parked != 0 : resident.size() < seededWindow || parked >= seededPatience;
+    return options.seed == 0 ? parked != 0 : resident.size() < seededWindow || parked >= patience;
   }
 
   /// Starts the next workgroup, if there is one, and gives it the next turn.
   void open() {
+    if (parked >= patience)
+      patience = std::max(patience / 2, leastPatience);
     const std::uint64_t slot = progress.next.fetch_add(1);
     if (slot >= order.count)
       return;
@@ -150,6 +154,7 @@ class Worker {
   void finish(std::unique_ptr<Workgroup> group) {
     lastEnd = progress.executed.load();
     suspicion = firstSuspicion;
+    patience = seededPatience;
     if (watch)
       watch->workgroupEnded(*group);
     if (group->trace)
@@ -346,6 +351,7 @@ class Worker {
   std::deque<std::unique_ptr<Workgroup>> resident;
   std::vector<std::unique_ptr<Workgroup>> spare;
   std::vector<std::size_t> turn;
+  std::uint64_t patience = seededPatience;  ///< turns before another workgroup starts, in seeded interleaving
   bool probing = false;                     ///< turns are small and in a fixed order
   std::uint64_t suspicion = firstSuspicion; ///< instructions since `lastEnd` that call for a look
   std::uint64_t lastEnd = 0;                ///< instructions of the run when a workgroup last ended here

@@ -3,6 +3,7 @@
 #include "object/container.h"
 
 #include <llvm/BinaryFormat/ELF.h>
+#include <llvm/Support/AMDHSAKernelDescriptor.h>
 
 #include <algorithm>
 #include <bit>
@@ -62,6 +63,7 @@ class Parser {
   Status readNoteRange(std::uint64_t begin, std::uint64_t size, std::uint64_t alignment);
   Status findKernels();
   Result<Kernel> readKernel(const Symbol& symbol) const;
+  Result<Kernel> readLegacyKernel(const Symbol& symbol) const;
   Result<std::string> stringAt(const Section& table, std::uint64_t offset, const char* what);
 
   CodeObject& object;
@@ -337,7 +339,51 @@ Result<Kernel> Parser::readKernel(const Symbol& symbol) const {
   return kernel;
 }
 
+/// Code object v2: the symbol is the kernel itself, and 256 bytes of amd_kernel_code_t stand in front of the code (ROCm
+/// ABI, "AMD Kernel Code Object Mutable Fields"; llvm lib/Target/AMDGPU/AMDKernelCodeT.h). Its resource registers and
+/// properties are those of today's descriptor, so that is what the rest of the program sees.
+Result<Kernel> Parser::readLegacyKernel(const Symbol& symbol) const {
+  constexpr std::uint64_t headerSize = 256, codeEntry = 16, resources = 48, properties = 56, scratch = 60, lds = 64,
+                          kernarg = 72;
+  constexpr std::uint32_t sharedProperties = 0x47f; // user SGPRs and wave32; the rest means something else here
+  if (symbol.sectionIndex >= object.sectionList.size())
+    return bad("kernel {}: it is in section {} of {}", symbol.name, symbol.sectionIndex, object.sectionList.size());
+  const Section& home = object.sectionList[symbol.sectionIndex];
+  if (home.type == elf::SHT_NOBITS || home.size < headerSize || symbol.value < home.address ||
+      symbol.value - home.address > home.size - headerSize)
+    return bad("kernel {}: its header at 0x{:x} is not inside section '{}'", symbol.name, symbol.value, home.name);
+  Kernel kernel;
+  kernel.name = symbol.name;
+  kernel.descriptorAddress = symbol.value;
+  kernel.descriptorFileOffset = home.offset + (symbol.value - home.address);
+  const auto field = [&](std::uint64_t offset) { return at<std::uint32_t>(kernel.descriptorFileOffset + offset); };
+  kernel.entryAddress = symbol.value + at<std::uint64_t>(kernel.descriptorFileOffset + codeEntry);
+  if (!home.contains(kernel.entryAddress))
+    return bad("kernel {}: its entry 0x{:x} is in no code section", kernel.name, kernel.entryAddress);
+  const auto store = [&](std::size_t offset, std::uint32_t value) {
+    std::memcpy(kernel.descriptor.raw.data() + offset, &value, sizeof value);
+  };
+  store(llvm::amdhsa::GROUP_SEGMENT_FIXED_SIZE_OFFSET, field(lds));
+  store(llvm::amdhsa::PRIVATE_SEGMENT_FIXED_SIZE_OFFSET, field(scratch));
+  store(llvm::amdhsa::KERNARG_SIZE_OFFSET, field(kernarg));
+  store(llvm::amdhsa::COMPUTE_PGM_RSRC1_OFFSET, field(resources));
+  store(llvm::amdhsa::COMPUTE_PGM_RSRC2_OFFSET, field(resources + 4));
+  store(llvm::amdhsa::KERNEL_CODE_PROPERTIES_OFFSET, field(properties) & sharedProperties);
+  kernel.descriptor.setEntryOffset(static_cast<std::int64_t>(kernel.entryAddress - symbol.value));
+  return kernel;
+}
+
 Status Parser::findKernels() {
+  if (object.abi == elf::ELFABIVERSION_AMDGPU_HSA_V2) {
+    std::set<std::string_view> names;
+    for (const Symbol& symbol : object.symbolList) {
+      if (symbol.type != elf::STT_AMDGPU_HSA_KERNEL || symbol.sectionIndex == elf::SHN_UNDEF ||
+          !names.insert(symbol.name).second)
+        continue;
+      ASMEVO_TRY(Kernel kernel, readLegacyKernel(symbol));
+      object.kernelList.push_back(std::move(kernel));
+    }
+  }
   if (object.type == elf::ET_REL)
     for (std::size_t i = 0; i < object.relocationList.size(); ++i)
       entryRelocations.emplace(std::pair{object.relocationList[i].section, object.relocationList[i].offset}, i);

@@ -190,8 +190,9 @@ Moves movesFor(const CodeObject& object, const Section& section, std::uint64_t n
 
 Result<Layout> planLayout(const CodeObject& object, const Rewrite& rewrite) {
   if (object.elfType() == elf::ET_REL)
-    return refused("{}: relocatable: link it first", object.name());
-  if (object.abiVersion() == elf::ELFABIVERSION_AMDGPU_HSA_V2 && !rewrite.code.empty())
+    return refused("{}: relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
+  if (object.abiVersion() == elf::ELFABIVERSION_AMDGPU_HSA_V2 &&
+      !(rewrite.code.empty() && rewrite.descriptors.empty() && rewrite.metadata.empty()))
     return refused("{}: code object v2 is read-only", object.name());
   if (!rewrite.code.empty())
     ASMEVO_CHECK(checkSegments(object));

@@ -1,4 +1,5 @@
 #include "object/metadata.h"
+#include "program/debug_sections.h"
 #include "program/layout.h"
 #include "program/pc_reference.h"
 #include "program/program.h"
@@ -46,7 +47,10 @@ class Rebuild {
       if (widened)
         continue;
       ASMEVO_CHECK(writeTables(layout, plan, rewrite));
-      return object::rewriteObject(object, rewrite);
+      ASMEVO_TRY(Bytes file, object::rewriteObject(object, rewrite));
+      if (layout.movesAnything())
+        hideDebugSections(object, file);
+      return file;
     }
   }
 

@@ -333,7 +333,9 @@ TEST_P(AluForms, ModeRegister) {
   rig.s(5) = 0xffffffff;
   rig.run("s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s5");
   EXPECT_EQ(rig.wave.mode, 0x3cfu);
-  EXPECT_NE(rig.refusal("s_getreg_b32 s4, hwreg(HW_REG_TRAPSTS)").find("not modelled"), std::string::npos);
+  rig.run("s_getreg_b32 s4, hwreg(HW_REG_TRAPSTS)");
+  EXPECT_EQ(rig.s(4), 0u);
+  EXPECT_NE(rig.refusal("s_getreg_b32 s4, hwreg(HW_REG_TMA_LO)").find("cannot use"), std::string::npos);
 }
 
 TEST_P(AluForms, Fp16OverflowSaturatesFp8) {

@@ -12,8 +12,8 @@
 namespace asmevo::emulator {
 namespace {
 
-std::string vectorText() {
-  const auto bytes = readFile(ASMEVO_SOURCE_DIR "/tests/data/isa_vectors.jsonl");
+std::string vectorText(const std::string& file = "isa_vectors.jsonl") {
+  const auto bytes = readFile(ASMEVO_SOURCE_DIR "/tests/data/" + file);
   EXPECT_TRUE(bytes) << bytes.error().message;
   return bytes ? std::string(bytes->begin(), bytes->end()) : std::string();
 }
@@ -30,6 +30,18 @@ TEST(AluVectors, AllPassAtEveryHostLevel) {
     const auto report = checkVectors(text, gfx942(), {level, 1});
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_EQ(report->total.passed, 3182u);
+    EXPECT_EQ(report->total.failed, 0u) << (report->differences.empty() ? "" : report->differences.front());
+    EXPECT_EQ(report->total.unmodelled, 0u) << (report->refusals.empty() ? "" : report->refusals.front());
+  }
+}
+
+/// DPP, SDWA, output modifiers, integer clamps and constants: tests/oracles/isa_modifiers.py.
+TEST(AluVectors, ModifiersPassAtEveryHostLevel) {
+  const std::string text = vectorText("isa_modifiers.jsonl");
+  for (const SimdLevel level : hostSimdLevels()) {
+    const auto report = checkVectors(text, gfx942(), {level, 1});
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->total.passed, 2232u);
     EXPECT_EQ(report->total.failed, 0u) << (report->differences.empty() ? "" : report->differences.front());
     EXPECT_EQ(report->total.unmodelled, 0u) << (report->refusals.empty() ? "" : report->refusals.front());
   }

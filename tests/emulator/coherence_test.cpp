@@ -60,6 +60,7 @@ std::vector<StrictFinding> rereads(const std::string& between, const std::string
   // Group 0 spins until the reader has read, so that the order is fixed whoever starts.
   const std::string writer = R"(
 .Lready:
+  s_sleep 1
   global_load_dword v5, v2, s[6:7] sc1
   s_waitcnt vmcnt(0)
   v_cmp_eq_u32_e32 vcc, 1, v5
@@ -73,6 +74,7 @@ std::vector<StrictFinding> rereads(const std::string& between, const std::string
   s_waitcnt vmcnt(0)
   global_store_dword v2, v3, s[6:7] sc1
 .Lspin:
+  s_sleep 1
   global_load_dword v5, v2, s[6:7] offset:128 sc1
   s_waitcnt vmcnt(0)
   v_cmp_eq_u32_e32 vcc, 1, v5

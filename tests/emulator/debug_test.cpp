@@ -134,6 +134,17 @@ TEST(Debug, AccessesOutsideBuffersHaveInstructionLaneAndOffset) {
   EXPECT_EQ(outside("  s_load_dword s8, s[4:5], 0x100\n").size(), 1u);
 }
 
+TEST(Debug, ScalarLoadsMayBeWidenedToAnAlignedBlock) {
+  // Of 59 dwords, the last block of 16 bytes lacks one.
+  const auto loads = [](const std::string& load, unsigned dwords) {
+    const auto checker = makeBoundsChecker();
+    return findings(*checker, {loadPointers(1) + load}, {.buffers = {filled(dwords)}});
+  };
+  EXPECT_EQ(listing(loads("  s_load_dwordx4 s[8:11], s[4:5], 0xe0\n", 59)), "");
+  EXPECT_EQ(loads("  s_load_dwordx4 s[8:11], s[4:5], 0xe0\n", 56).size(), 1u);
+  EXPECT_EQ(loads("  s_load_dwordx8 s[8:15], s[4:5], 0xe0\n", 59).size(), 1u);
+}
+
 TEST(Debug, DescriptorsThatDropAccessesAreNoFinding) {
   EXPECT_EQ(listing(outside("  s_movk_i32 s6, 0x40\n  s_mov_b32 s7, 0x20000\n"
                             "  buffer_load_dword v2, v1, s[4:7], 0 offen offset:128\n")),

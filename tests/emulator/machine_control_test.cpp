@@ -286,8 +286,8 @@ TEST(MachineRefusal, RegistersBeyondTheDescriptorAreRefusedWhenReached) {
   EXPECT_NE(error.message.find("uses v32, but the descriptor allocates 32"), std::string::npos) << error.message;
 }
 
-TEST(MachineRefusal, TrapAndHaltStopTheRun) {
-  for (const char* body : {"  s_trap 2\n", "  s_sethalt 1\n", "  s_rfe_b64 s[4:5]\n"}) {
+TEST(MachineRefusal, HaltsAndReturnsFromTrapsAreRefused) {
+  for (const char* body : {"  s_sethalt 1\n", "  s_rfe_b64 s[4:5]\n", "  s_sendmsghalt sendmsg(MSG_INTERRUPT)\n"}) {
     const Error error = runError({body}, {.buffers = {filled(1)}});
     EXPECT_EQ(error.kind, ErrorKind::refused) << body;
   }

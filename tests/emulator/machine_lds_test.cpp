@@ -107,7 +107,7 @@ TEST(MachineLds, SubDwordReadsExtend) {
   v_xor_b32_e32 v1, v1, v6
   v_xor_b32_e32 v1, v1, v7
 )"));
-  EXPECT_EQ(out[0], 0xffffff80u ^ 0x82u ^ 0x80f15678u ^ 0x1234ff83u);
+  EXPECT_EQ(out[0], 0xffffff80u ^ 0x82u ^ 0x80f10000u ^ 0x0000ff83u);
 }
 
 TEST(MachineLds, SubDwordWritesTouchTheirBytesOnly) {
@@ -270,6 +270,73 @@ TEST(MachineLds, IsPoisonedWithNanThatFollowsTheSeed) {
   RunOptions off;
   off.poisonState = false;
   EXPECT_EQ(run(text, {.buffers = {filled(64)}}, off).out, filled(64, 0));
+}
+
+/// CDNA3 ISA 11.3.1: equal offsets are one access, with the first data.
+TEST(MachineLds, Write2WithEqualOffsetsWritesOnce) {
+  KernelText text{loadPointers(1) + R"(
+  v_lshlrev_b32_e32 v2, 2, v0
+  v_mov_b32_e32 v3, 11
+  v_mov_b32_e32 v4, 22
+  ds_write2_b32 v2, v3, v4 offset0:1 offset1:1
+  ds_read_b32 v1, v2 offset:4
+  s_waitcnt lgkmcnt(0)
+)" + storeV1};
+  text.ldsBytes = 512;
+  EXPECT_EQ(run(text, {.buffers = {filled(64)}}).out, filled(64, 11));
+}
+
+/// Each half with bit 31 set replaces memory's, without that bit; the address is aligned down.
+TEST(MachineLds, ConditionalExchangeClearsTheFlagBit) {
+  KernelText text{loadPointers(1) + R"(
+  v_lshlrev_b32_e32 v2, 3, v0
+  v_mov_b32_e32 v4, 0x81234567
+  v_mov_b32_e32 v5, 0x01111111
+  v_mov_b32_e32 v6, 0xf0f0f0f0
+  v_mov_b32_e32 v7, 0xabababab
+  ds_write_b64 v2, v[6:7]
+  v_add_u32_e32 v3, 5, v2
+  ds_condxchg32_rtn_b64 v[8:9], v3, v[4:5]
+  ds_read_b64 v[10:11], v2
+  s_waitcnt lgkmcnt(0)
+  v_xor_b32_e32 v1, v8, v9
+  v_xor_b32_e32 v1, v1, v10
+  v_xor_b32_e32 v1, v1, v11
+)" + storeV1};
+  text.ldsBytes = 512;
+  EXPECT_EQ(run(text, {.buffers = {filled(64)}}).out,
+            filled(64, 0xf0f0f0f0u ^ 0xababababu ^ 0x01234567u ^ 0xababababu));
+}
+
+/// CDNA3 ISA 9.2.3: a NaN comes through quieted, infinities of two signs give the plain quiet NaN, signaling NaNs come
+/// out of min and max.
+TEST(MachineLds, FloatAtomicsTreatNansByTheManual) {
+  const auto atomic = [](const std::string& opcode, std::uint32_t memory, std::uint32_t data) {
+    KernelText text{loadPointers(1) +
+                    fmt::format(R"(
+  v_lshlrev_b32_e32 v2, 2, v0
+  v_mov_b32_e32 v3, {:#x}
+  v_mov_b32_e32 v4, {:#x}
+  ds_write_b32 v2, v3
+  {} v2, v4
+  ds_read_b32 v1, v2
+  s_waitcnt lgkmcnt(0)
+)",
+                                memory, data, opcode) +
+                    storeV1};
+    text.ldsBytes = 256;
+    return run(text, {.buffers = {filled(64)}}).out[5];
+  };
+  EXPECT_EQ(atomic("ds_add_f32", 0x3f800000, 0xffa12345), 0xffe12345u);
+  EXPECT_EQ(atomic("ds_add_f32", 0x7f800001, 0xffa12345), 0x7fc00001u);
+  EXPECT_EQ(atomic("ds_add_f32", 0x7f800000, 0xff800000), 0x7fc00000u);
+  EXPECT_EQ(atomic("ds_min_f32", 0x3f800000, 0x7f800001), 0x7fc00001u);
+  EXPECT_EQ(atomic("ds_min_f32", 0x7fc00000, 0x40000000), 0x40000000u);
+  EXPECT_EQ(atomic("ds_max_f32", 0x80000000, 0x00000000), 0x00000000u);
+  EXPECT_EQ(atomic("ds_min_f32", 0x00000000, 0x80000000), 0x80000000u);
+  EXPECT_EQ(atomic("ds_max_f32", 0x3f800000, 0x40000000), 0x40000000u);
+  EXPECT_EQ(atomic("ds_pk_add_bf16", 0x3f803f80, 0x3f804000), 0x40004040u); // 1 + 1, 1 + 2
+  EXPECT_EQ(atomic("ds_pk_add_f16", 0x3c007c00, 0x3c00fc00), 0x40007e00u);  // 1 + 1, infinity - infinity
 }
 
 } // namespace

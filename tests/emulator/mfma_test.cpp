@@ -339,13 +339,14 @@ std::string kindName(const Shape& shape) {
   return "";
 }
 
-/// The records of one element kind: a[depth] b[depth] c d, little endian (tests/oracles/mfma_vectors.py). They come from
-/// tests/data/mfma, or from the folder that ASMEVO_MFMA_VECTORS names (freshly made ones, mfma_fresh_vectors_test.py).
+/// The records of one element kind: a[depth] b[depth] c d, little endian (tests/oracles/mfma_vectors.py). They come
+/// from tests/data/mfma, or from the folder that ASMEVO_MFMA_VECTORS names (freshly made ones,
+/// mfma_fresh_vectors_test.py).
 std::vector<Vector> readVectors(const Shape& shape, unsigned depth) {
   const char* const fresh = std::getenv("ASMEVO_MFMA_VECTORS");
-  std::ifstream file(fmt::format("{}/{}_k{}.bin", fresh ? fresh : ASMEVO_SOURCE_DIR "/tests/data/mfma", kindName(shape),
-                                 depth),
-                     std::ios::binary);
+  std::ifstream file(
+      fmt::format("{}/{}_k{}.bin", fresh ? fresh : ASMEVO_SOURCE_DIR "/tests/data/mfma", kindName(shape), depth),
+      std::ios::binary);
   const auto read = [&](unsigned bits) {
     std::uint64_t value = 0;
     for (unsigned done = 0; done < bits; done += 8)
@@ -410,7 +411,8 @@ TEST(Mfma, ArithmeticMatchesTheReferenceToTheBit) {
         for (unsigned block = 0; block < shape.blocks; ++block)
           for (unsigned i = 0; i < shape.side; ++i) {
             const std::uint64_t want = vectorAt(block, i).d, got = m.result(unit, block, i, i);
-            const bool same = shape.a != Element::i8 && isNan(want, m.outBits()) ? isNan(got, m.outBits()) : got == want;
+            const bool same =
+                shape.a != Element::i8 && isNan(want, m.outBits()) ? isNan(got, m.outBits()) : got == want;
             if (!same && ++wrong <= 3)
               ADD_FAILURE() << shape.mnemonic << " vector " << first + block * shape.side + i << ": " << std::hex << got
                             << ", want " << want;

@@ -202,6 +202,7 @@ TEST(RaceGlobal, FlagsHandDataOver) {
   const std::string release = "  s_waitcnt vmcnt(0)\n  global_store_dword v2, v3, s[6:7] sc1\n";
   const std::string acquire = R"(
 .Lspin:
+  s_sleep 1
   global_load_dword v5, v2, s[6:7] sc1
   s_waitcnt vmcnt(0)
   v_cmp_eq_u32_e32 vcc, 1, v5

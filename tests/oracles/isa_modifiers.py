@@ -28,7 +28,8 @@ def regs(values, width=32):
 
 
 def emit(asm, v, out_v, *, s=None, out_s=None, vcc=None, out_vcc=None, exec_=ALL, mode=IEEE_KEEP, nan=()):
-    state = {"v": regs(v), "exec": hexed(exec_), "mode": hexed(mode)}
+    state = {"v": regs(v), "exec": hexed(exec_)}
+    if mode != IEEE_KEEP: state["mode"] = hexed(mode)
     out = {"v": regs(out_v)}
     if s: state["s"] = {str(r): hexed(x) for r, x in s.items()}
     if out_s: out["s"] = {str(r): hexed(x) for r, x in out_s.items()}

@@ -1,6 +1,10 @@
 /// Edited programs, laid out again: every address is read back from the new file's bytes.
 #include "program_support.h"
 
+#include "program/debug_sections.h"
+#include "program/insertion.h"
+#include "program/shift.h"
+
 #include "program/pc_reference.h"
 
 #include <gtest/gtest.h>
@@ -283,6 +287,80 @@ TEST(Rebuild, ReferenceWithoutItsAnchorIsRefused) {
   const auto result = rebuild(loaded.object, loaded.program, *loaded.codec);
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().message.find("s_getpc_b64"), std::string::npos) << result.error().message;
+}
+
+TEST(Rebuild, DebugInformationOfMovedCodeIsHiddenAndNamed) {
+  const std::string debug = "  .section .debug_line,\"\",@progbits\n  .long 1, 2, 3\n  .text";
+  Loaded loaded = loadKernel({.body = "  v_mov_b32_e32 v0, 1\n  s_endpgm", .more = debug});
+  const auto typeOf = [](const object::CodeObject& object) {
+    for (const object::Section& section : object.sections())
+      if (section.name == ".debug_line")
+        return section.type;
+    return ~0u;
+  };
+  ASSERT_EQ(typeOf(loaded.object), 1u); // SHT_PROGBITS
+  loaded.program.blocks[0].instrs.at(0).inst = *loaded.codec->assemble("v_mov_b32_e32 v0, 2");
+  const Loaded same = rebuilt(loaded);
+  EXPECT_EQ(typeOf(same.object), 1u) << "nothing moved";
+  EXPECT_TRUE(hiddenDebugSections(loaded.object, same.object).empty());
+  insert(loaded, 0, 0, "s_nop 0");
+  const Loaded after = rebuilt(loaded);
+  EXPECT_EQ(typeOf(after.object), 0u); // SHT_NULL
+  EXPECT_EQ(hiddenDebugSections(loaded.object, after.object), (std::vector<std::string>{".debug_line"}));
+}
+
+TEST(Rebuild, IslandsKeepOutOfClausesAndDelays) {
+  // Every place within reach but the far ends is inside a clause or behind an s_delay_alu.
+  const Loaded loaded = load(assembleFile(kernelFile({R"(
+  s_clause 0x2
+  global_load_b32 v1, v0, s[2:3]
+  global_load_b32 v2, v0, s[2:3] offset:4
+  global_load_b32 v3, v0, s[2:3] offset:8
+  s_delay_alu instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_1)
+  v_add_nc_u32_e32 v4, v4, v4
+  v_add_nc_u32_e32 v5, v4, v4
+  v_mov_b32_e32 v6, v5
+  s_endpgm)"},
+                                                     "gfx1100"),
+                                          "gfx1100"));
+  EXPECT_EQ(insertionPoints(loaded.program.blocks[0], *loaded.codec),
+            (std::vector<bool>{true, false, false, false, true, false, false, true, true}));
+}
+
+TEST(Rebuild, ShortBranchesBecomeLongInEveryDirection) {
+  const Loaded loaded = loadKernel({R"(
+  s_mov_b32 s3, 4
+loop:
+  v_add_u32_e32 v1, 1, v1
+  s_cbranch_vccz skip
+  v_add_u32_e32 v2, 1, v2
+skip:
+  s_sub_u32 s3, s3, 1
+  s_cbranch_scc1 loop
+  s_cbranch_execz done
+  v_add_u32_e32 v3, 1, v3
+done:
+  s_endpgm)"});
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto edited = scattered(loaded.program, *loaded.codec, {.nops = 20000, .places = 6, .seed = seed});
+    ASSERT_TRUE(edited);
+    const auto bytes = rebuild(loaded.object, *edited, *loaded.codec);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    const Loaded after = load(*bytes);
+    const Status same = checkShifted(loaded.object, *edited, after.object, after.program, *loaded.codec);
+    EXPECT_TRUE(same) << same.error().message;
+    std::size_t islands = 0;
+    for (const Block& block : after.program.blocks)
+      for (const Instr& instr : block.instrs) {
+        islands += flowOf(instr.inst) == Flow::always;
+        if (flowOf(instr.inst) != Flow::conditional)
+          continue;
+        const std::string& name = after.codec->complete(instr.inst)->base;
+        const char* const label = name == "s_cbranch_vccz" ? "skip" : name == "s_cbranch_scc1" ? "loop" : "done";
+        expectReaches(after, instr.address, symbolAddress(after.object, label));
+      }
+    EXPECT_GT(islands, 0u) << "480,000 bytes of s_nop, and no branch became long";
+  }
 }
 
 // --- Structure and resources ---

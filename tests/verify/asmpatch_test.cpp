@@ -199,6 +199,86 @@ TEST(AsmPatch, MalformedPatchesAreErrors) {
   }
 }
 
+TEST(AsmPatch, ReverseGivesK0BackBitForBit) {
+  for (const char* name : {"vector_add", "softmax", "table_lookup", "device_call"}) {
+    SCOPED_TRACE(name);
+    const CodeObject k0 = kernelObject(name);
+    for (const bool byPages : {false, true}) {
+      const CodeObject k1 = edited(k0, [&](Editable& e) {
+        for (int i = 0; i < (byPages ? 3000 : 1); ++i)
+          e.insert(e.find("s_endpgm"), "s_nop 1");
+        e.program.resources[0].ldsBytes = 100; // fits the one byte that its metadata field has
+      });
+      const json back = json::parse([&] {
+        const auto reversed = reversePatch(k0, patchOf(k0, k1));
+        EXPECT_TRUE(reversed) << (reversed ? "" : reversed.error().message);
+        return reversed ? reversed->dump() : std::string("{}");
+      }());
+      const auto again = applyPatch(k1, back);
+      ASSERT_TRUE(again) << again.error().message;
+      EXPECT_EQ(*again, Bytes(k0.bytes().begin(), k0.bytes().end()));
+      EXPECT_FALSE(applyPatch(k0, back));
+    }
+  }
+}
+
+TEST(AsmPatch, DescriptorsAndDataAreStated) {
+  const CodeObject k0 = kernelObject("table_lookup");
+  std::size_t section = 0;
+  while (section < k0.sections().size() && k0.sections()[section].name != ".rodata")
+    ++section;
+  ASSERT_LT(section, k0.sections().size());
+  const CodeObject k1 = edited(k0, [&](Editable& e) {
+    object::KernelDescriptor descriptor = k0.kernels()[0].descriptor;
+    descriptor.raw[49] ^= 0xc; // float mode
+    e.program.resources[0].descriptor = descriptor;
+    const auto contents = k0.contents(k0.sections()[section]);
+    Bytes data(contents.begin(), contents.end());
+    data.back() ^= 1;
+    e.program.data[section] = std::move(data);
+    e.insert(e.find("s_endpgm"), "s_nop 1");
+  });
+  const json patch = patchOf(k0, k1);
+  EXPECT_EQ(patch["resources"][0]["descriptor"].get<std::string>().size(), 128u);
+  ASSERT_EQ(patch["data"].size(), 1u);
+  EXPECT_EQ(patch["data"][0]["original"].get<std::string>().size(), 2u);
+  expectRebuilds(k0, k1);
+  json other = patch;
+  other["data"][0]["original"] = "77";
+  EXPECT_FALSE(applyPatch(k0, other));
+}
+
+TEST(AsmPatch, OtherLayoutsTakeADelta) {
+  const CodeObject k0 = kernelObject("vector_add");
+  Bytes bytes(k0.bytes().begin(), k0.bytes().end());
+  bytes.push_back(7); // nothing refers to it
+  const auto k1 = CodeObject::parse(bytes, "k1.co");
+  ASSERT_TRUE(k1);
+  EXPECT_FALSE(createPatch(k0, *k1, json::object()));
+  auto patch = createPatch(k0, *k1, json::object(), PatchForm::anyBytes);
+  ASSERT_TRUE(patch) << patch.error().message;
+  const auto again = applyPatch(k0, *patch);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, bytes);
+  for (const json& wrong : {json{{"copy", {0, 1u << 30}}}, json{{"bytes", "0g"}}, json{{"bytes", "0"}}, json(3)}) {
+    json broken = *patch;
+    broken["delta"]["ops"].push_back(wrong);
+    EXPECT_FALSE(applyPatch(k0, broken)) << wrong;
+  }
+}
+
+TEST(AsmPatch, ShowsWhatGoesAndWhatComes) {
+  const CodeObject k0 = kernelObject("vector_add");
+  const CodeObject k1 = edited(k0, [](Editable& e) { e.replace(e.find("v_add_f32"), "v_sub_f32_e32 v2, v6, v7"); });
+  const auto text = showPatch(patchOf(k0, k1));
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_NE(text->find("+ v_sub_f32_e32 v2, v6, v7\n"), std::string::npos) << *text;
+  EXPECT_NE(text->find("  v_add_f32_e32 v2, v6, v7\n"), std::string::npos) << *text;
+  EXPECT_NE(text->find("K0       " + sha256Hex(k0.bytes())), std::string::npos);
+  EXPECT_FALSE(showPatch(json{{"asmevo_patch", 3}}));
+  EXPECT_TRUE(showPatch(json{{"asmevo_patch", 1}, {"hunks", {1, "x", json::object()}}, {"delta", 4}}));
+}
+
 TEST(Alignment, FollowsBlocksThroughInsertionsAndDeletions) {
   const CodeObject k0 = kernelObject("layernorm");
   const CodeObject k1 = edited(k0, [](Editable& e) {

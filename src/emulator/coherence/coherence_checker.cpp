@@ -159,18 +159,22 @@ class CoherenceChecker final : public FindingObserver {
     Cache& l1 = scalar ? unit.scalar : unit.vector;
     Cache& l2 = xcdOf(wave).l2;
     // Scalar loads with glc pass their L1 only; the L2 is passed by device scope, sc1.
-    if (passesL2)
-      l2.refresh(line, now);
-    if (bypasses)
-      l1.refresh(line, now);
-    const Time inL2 = passesL2 ? now : l2.fetch(line, now), inL1 = bypasses ? now : l1.fetch(line, now);
-
-    const auto page = pages.find(dword / (pageBytes / 4));
-    if (page == pages.end())
+    // Lanes side by side are in one line, and in one page.
+    if (fetchedAt != now || fetched != line) {
+      fetchedAt = now;
+      fetched = line;
+      if (passesL2)
+        l2.refresh(line, now);
+      if (bypasses)
+        l1.refresh(line, now);
+      inL2 = passesL2 ? now : l2.fetch(line, now);
+      inL1 = bypasses ? now : l1.fetch(line, now);
+      const auto page = pages.find(dword / (pageBytes / 4));
+      fetchedPage = page == pages.end() ? nullptr : page->second.get();
+    }
+    if (!fetchedPage || fetchedPage->dwords[dword % (pageBytes / 4)].at == 0)
       return;
-    const Written& write = page->second->dwords[dword % (pageBytes / 4)];
-    if (write.at == 0)
-      return;
+    const Written& write = fetchedPage->dwords[dword % (pageBytes / 4)];
     // Accesses of one kind of one compute unit share their L1.
     if (write.workgroup == group && scalar == write.scalar)
       return;
@@ -228,6 +232,10 @@ class CoherenceChecker final : public FindingObserver {
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages; ///< by guest address / pageBytes
   std::vector<const Op*> ops;                                     ///< that wrote, by dword of the code
   Time now = 0;
+  Time fetchedAt = 0; ///< of the access whose line was looked up last
+  std::uint64_t fetched = 0;
+  Time inL1 = 0, inL2 = 0;
+  const Page* fetchedPage = nullptr;
   bool exhausted = false;
   std::vector<std::string> limitNotes;
   FindingLog log;

@@ -188,6 +188,7 @@ constexpr Refusal refusals[] = {
     {"s_sethalt", "halts the wave until the host resumes it"},
     {"s_sendmsghalt", "halts the wave until the host resumes it"},
     {"s_setkill", "is the host's kill command"},
+    {"s_endpgm_ordered_ps_done", "belongs to pixel shaders"},
 };
 
 struct ControlForm {

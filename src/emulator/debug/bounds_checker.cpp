@@ -9,6 +9,10 @@ namespace asmevo::emulator {
 
 namespace {
 
+/// Compilers widen scalar loads inside aligned blocks of this size, which cannot cross a page: LLVM reads the last 12
+/// bytes of a kernarg segment as 16.
+constexpr std::uint64_t widenedLoadBytes = 16;
+
 class BoundsChecker final : public FindingObserver {
  public:
   void access(Wave& wave, const Op* op, const AccessEvent& event) override {
@@ -23,6 +27,9 @@ class BoundsChecker final : public FindingObserver {
         if (address - begin < bytes && bytes - (address - begin) >= part) [[likely]]
           continue;
         const Region* region = wave.memory->regionAt(address);
+        if (!region && event.space == Space::scalar && event.load &&
+            wave.memory->regionAt(address & ~(widenedLoadBytes - 1)))
+          continue;
         if (!region) {
           report(wave, op, event, lane, address);
         } else if (region->address + region->size - address < part) {

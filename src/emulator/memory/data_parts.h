@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/memory/atomics.h"
+#include "emulator/memory/contiguous.h"
 #include "emulator/memory/lane_access.h"
 
 namespace asmevo::emulator {
@@ -11,20 +12,15 @@ namespace asmevo::emulator {
 template <unsigned N> struct LoadDwords {
   static AccessShape shape(const Op*) { return {4 * N, false, false}; }
 
+  /// All lanes, one after the other from `host` on.
+  static void runContiguous(Wave& wave, const Op* op, const std::uint8_t* host) {
+    contiguous::load<N>(wave.lanes(op->dst), host);
+  }
   static void run(Wave& wave, const Op* op, const LaneAccess& access) { load(wave, op->dst, access); }
   static void load(Wave& wave, unsigned destination, const LaneAccess& access) {
     std::uint32_t* to = wave.lanes(destination);
     if (access.contiguous) {
-      const std::uint8_t* from = hostPointer(access.at[0]);
-      if constexpr (N == 1) {
-        std::memcpy(to, from, 256);
-      } else {
-        alignas(64) std::uint32_t block[64 * N];
-        std::memcpy(block, from, sizeof block);
-        for (unsigned k = 0; k < N; ++k)
-          for (unsigned lane = 0; lane < 64; ++lane)
-            to[k * 64 + lane] = block[lane * N + k];
-      }
+      contiguous::load<N>(to, hostPointer(access.at[0]));
       return;
     }
     if (access.allValid) {
@@ -68,20 +64,14 @@ template <class T, Part P = Part::whole> struct LoadSmall {
 template <unsigned N> struct StoreDwords {
   static AccessShape shape(const Op*) { return {4 * N, true, false}; }
 
+  static void runContiguous(Wave& wave, const Op* op, std::uint8_t* host) {
+    contiguous::store<N>(host, wave.lanes(op->src[1].reg));
+  }
   static void run(Wave& wave, const Op* op, const LaneAccess& access) { store(wave, op->src[1].reg, access); }
   static void store(Wave& wave, unsigned source, const LaneAccess& access) {
     const std::uint32_t* from = wave.lanes(source);
     if (access.contiguous) {
-      std::uint8_t* to = hostPointer(access.at[0]);
-      if constexpr (N == 1) {
-        std::memcpy(to, from, 256);
-      } else {
-        alignas(64) std::uint32_t block[64 * N];
-        for (unsigned k = 0; k < N; ++k)
-          for (unsigned lane = 0; lane < 64; ++lane)
-            block[lane * N + k] = from[k * 64 + lane];
-        std::memcpy(to, block, sizeof block);
-      }
+      contiguous::store<N>(hostPointer(access.at[0]), from);
       return;
     }
     if (access.allValid) {
@@ -138,7 +128,7 @@ template <bool Return> struct MemoryAtomic {
 };
 
 /// The handler of address part R with data part D.
-template <Resolver R, class D> void memoryOp(Wave& wave, const Op* op) {
+template <Resolver R, class D> void scatteredOp(Wave& wave, const Op* op) {
   LaneAccess access;
   const AccessShape shape = D::shape(op);
   if (!R(wave, op, shape, access)) [[unlikely]]
@@ -147,6 +137,17 @@ template <Resolver R, class D> void memoryOp(Wave& wave, const Op* op) {
     reportVector(wave, op, shape, access);
   D::run(wave, op, access);
   ASMEVO_NEXT(wave, op);
+}
+
+/// The same with the common case in front. Apart, so that it needs no room for lane addresses.
+template <Resolver R, class D> void memoryOp(Wave& wave, const Op* op) {
+  if constexpr (requires { &D::runContiguous; }) {
+    if (std::uint8_t* const host = contiguousHost<R>(wave, op, D::shape(op))) [[likely]] {
+      D::runContiguous(wave, op, host);
+      ASMEVO_NEXT(wave, op);
+    }
+  }
+  [[clang::musttail]] return scatteredOp<R, D>(wave, op);
 }
 
 } // namespace asmevo::emulator

@@ -1,5 +1,5 @@
-/// A wavefront interpreted one lane at a time, straight from the CDNA3 ISA manual's descriptions: the oracle that random
-/// programs on the emulator are compared with. It shares nothing with the product but the decoded instruction.
+/// A wavefront interpreted one lane at a time, straight from the CDNA3 ISA manual's descriptions: the oracle that
+/// random programs on the emulator are compared with. It shares nothing with the product but the decoded instruction.
 #pragma once
 
 #include "emulator/reference/numbers.h"
@@ -62,18 +62,22 @@ bool step(Machine& machine, const isa::Instruction& inst);
 // The parts of `step`, by unit.
 bool stepScalar(Machine& machine, const isa::Instruction& inst);
 bool stepVector(Machine& machine, const isa::Instruction& inst);
-bool stepLane(Machine& machine, const isa::Instruction& inst);   ///< readlane, writelane, swaps, AGPR moves
+bool stepLane(Machine& machine, const isa::Instruction& inst); ///< readlane, writelane, swaps, AGPR moves
 bool stepMatrix(Machine& machine, const isa::Instruction& inst);
 bool stepLds(Machine& machine, const isa::Instruction& inst);
 bool stepMemory(Machine& machine, const isa::Instruction& inst); ///< buffer, flat, global, scratch, SMEM
 
-/// Read-modify-write of `bytes` at `at` as an atomic named like "add_u32", "umax", "cmpswap", "inc": the new value. Float
-/// atomics round to nearest even. False: unknown.
+/// Read-modify-write of `bytes` at `at` as an atomic named like "add_u32", "umax", "cmpswap", "inc": the new value.
+/// Float atomics round to nearest even. False: unknown.
 bool atomic(std::string_view name, unsigned bytes, std::uint64_t old, std::uint64_t data, std::uint64_t second,
             std::uint64_t& result);
 
-inline std::int32_t signed32(std::uint64_t x) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(x)); }
-inline std::int64_t signed64(std::uint64_t x) { return static_cast<std::int64_t>(x); }
+inline std::int32_t signed32(std::uint64_t x) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(x));
+}
+inline std::int64_t signed64(std::uint64_t x) {
+  return static_cast<std::int64_t>(x);
+}
 /// The low `bits` of x as a signed number.
 inline std::int64_t extended(std::uint64_t x, unsigned bits) {
   return static_cast<std::int64_t>(x << (64 - bits)) >> (64 - bits);

@@ -12,9 +12,9 @@ namespace asmevo::emulator::reference {
 namespace {
 
 struct Kind {
-  unsigned bits;            ///< of an element of A and B
+  unsigned bits; ///< of an element of A and B
   int exponentBits, fraction, bias;
-  bool fnuz;                ///< no infinity, one NaN (8-bit types)
+  bool fnuz; ///< no infinity, one NaN (8-bit types)
 };
 constexpr Kind f16Kind{16, 5, 10, 15, false}, bf16Kind{16, 8, 7, 127, false}, f32Kind{32, 8, 23, 127, false};
 constexpr Kind fp8Kind{8, 4, 3, 8, true}, bf8Kind{8, 5, 2, 16, true};
@@ -52,7 +52,11 @@ bool parse(std::string_view name, Shape& shape) {
 }
 
 const Kind& kindOf(const std::string& type) {
-  return type == "f16" ? f16Kind : type == "bf16" ? bf16Kind : type == "fp8" ? fp8Kind : type == "bf8" ? bf8Kind : f32Kind;
+  return type == "f16"    ? f16Kind
+         : type == "bf16" ? bf16Kind
+         : type == "fp8"  ? fp8Kind
+         : type == "bf8"  ? bf8Kind
+                          : f32Kind;
 }
 
 struct Number {
@@ -83,7 +87,9 @@ Number decode(const Kind& kind, std::uint64_t bits) {
 std::int64_t shifted(std::int64_t x, int shift) {
   return shift >= 0 ? x << shift : x >> std::min(-shift, 63);
 }
-std::int64_t towardZero(std::int64_t x, int shift) { return x < 0 ? -shifted(-x, shift) : shifted(x, shift); }
+std::int64_t towardZero(std::int64_t x, int shift) {
+  return x < 0 ? -shifted(-x, shift) : shifted(x, shift);
+}
 
 /// sum * 2^(exponent - 31) to f32, nearest even, subnormals kept.
 std::uint32_t encode(std::int64_t sum, int exponent) {
@@ -113,11 +119,13 @@ Sum aligned(const std::vector<Term>& terms, int fractionBits) {
 std::uint32_t group(const std::vector<Number>& a, const std::vector<Number>& b, int fractionBits, bool halves,
                     std::uint32_t running) {
   const Number c = decode(f32Kind, running);
-  bool plus = c.infinite && c.sign > 0, minus = c.infinite && c.sign < 0, nan = c.nan, overPlus = false, overMinus = false;
+  bool plus = c.infinite && c.sign > 0, minus = c.infinite && c.sign < 0, nan = c.nan, overPlus = false,
+       overMinus = false;
   std::vector<Term> even, odd;
   for (std::size_t k = 0; k < a.size(); ++k) {
     const Number &x = a[k], &y = b[k];
-    const bool zero = x.significand == 0 && !x.infinite && !x.nan, otherZero = y.significand == 0 && !y.infinite && !y.nan;
+    const bool zero = x.significand == 0 && !x.infinite && !x.nan,
+               otherZero = y.significand == 0 && !y.infinite && !y.nan;
     nan |= x.nan || y.nan || (x.infinite && otherZero) || (y.infinite && zero);
     const int sign = x.sign * y.sign;
     if (x.infinite || y.infinite)
@@ -139,7 +147,9 @@ std::uint32_t group(const std::vector<Number>& a, const std::vector<Number>& b, 
   if (halves) {
     const Sum other = aligned(odd, fractionBits);
     const int top = std::max(sum.exponent, other.exponent);
-    sum = {shifted(sum.bits, std::max(sum.exponent - top, -63)) + shifted(other.bits, std::max(other.exponent - top, -63)), top};
+    sum = {shifted(sum.bits, std::max(sum.exponent - top, -63)) +
+               shifted(other.bits, std::max(other.exponent - top, -63)),
+           top};
   }
   const int top = std::max(sum.exponent, c.exponent);
   const std::int64_t products = shifted(sum.bits, 7 + std::max(sum.exponent - top, -100));

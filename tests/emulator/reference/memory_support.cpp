@@ -39,10 +39,10 @@ bool dataOf(std::string_view tail, Data& data) {
     bool isSigned;
   };
   static constexpr Row rows[] = {
-      {"dword", 4, false},  {"dwordx2", 8, false}, {"dwordx3", 12, false}, {"dwordx4", 16, false}, {"ubyte", 1, false},
-      {"sbyte", 1, true},   {"ushort", 2, false},  {"sshort", 2, true},    {"byte", 1, false},     {"short", 2, false},
-      {"b32", 4, false},    {"b64", 8, false},     {"b96", 12, false},     {"b128", 16, false},    {"u8", 1, false},
-      {"i8", 1, true},      {"u16", 2, false},     {"i16", 2, true},       {"b8", 1, false},       {"b16", 2, false}};
+      {"dword", 4, false}, {"dwordx2", 8, false}, {"dwordx3", 12, false}, {"dwordx4", 16, false}, {"ubyte", 1, false},
+      {"sbyte", 1, true},  {"ushort", 2, false},  {"sshort", 2, true},    {"byte", 1, false},     {"short", 2, false},
+      {"b32", 4, false},   {"b64", 8, false},     {"b96", 12, false},     {"b128", 16, false},    {"u8", 1, false},
+      {"i8", 1, true},     {"u16", 2, false},     {"i16", 2, true},       {"b8", 1, false},       {"b16", 2, false}};
   for (const Row& row : rows)
     if (row.name == tail) {
       data.bytes = row.bytes;
@@ -52,7 +52,8 @@ bool dataOf(std::string_view tail, Data& data) {
   return false;
 }
 
-/// Where a lane's access lies: for each dword a host pointer, or null where it is out of range (reads 0, writes nothing).
+/// Where a lane's access lies: for each dword a host pointer, or null where it is out of range (reads 0, writes
+/// nothing).
 using Place = std::array<std::uint8_t*, 4>;
 
 std::uint32_t loadPart(const Place& place, const Data& data, unsigned dword) {
@@ -74,7 +75,9 @@ void storePart(const Place& place, const Data& data, unsigned dword, std::uint32
   std::memcpy(place[dword], &x, std::min(data.bytes, 4u));
 }
 
-Place contiguous(std::uint8_t* first) { return {first, first + 4, first + 8, first + 12}; }
+Place contiguous(std::uint8_t* first) {
+  return {first, first + 4, first + 8, first + 12};
+}
 
 std::uint8_t* inMemory(Machine& m, std::uint64_t address, unsigned bytes) {
   const std::uint64_t offset = address - m.memoryBase;
@@ -109,8 +112,10 @@ class Addresses {
         return std::nullopt;
       return contiguous(inScratch(m, lane, at));
     }
-    case InstClass::vmem: return buffer(lane, bytes, whole);
-    default: break;
+    case InstClass::vmem:
+      return buffer(lane, bytes, whole);
+    default:
+      break;
     }
     std::uint64_t address = 0;
     if (scalar)
@@ -148,8 +153,8 @@ class Addresses {
     Place place{};
     for (unsigned k = 0; 4 * k < bytes; ++k) {
       const unsigned part = whole ? bytes : std::min(bytes - 4 * k, 4u);
-      const bool inRange = inst.mods.idxen && stride != 0 ? index < records
-                                                          : relative + (whole ? 0 : 4 * k) + part + soffset <= records;
+      const bool inRange =
+          inst.mods.idxen && stride != 0 ? index < records : relative + (whole ? 0 : 4 * k) + part + soffset <= records;
       if (!inRange)
         continue;
       place[k] = inMemory(m, base + soffset + relative + 4 * k, std::min(bytes - 4 * k, 4u));
@@ -265,8 +270,8 @@ bool scalarMemory(Machine& m, const isa::Instruction& inst) {
   for (std::size_t i = 2; i < inst.operands.size(); ++i)
     offset += inst.operands[i].kind == OperandKind::sgpr ? m.scalar32(inst.operands[i])
                                                          : static_cast<std::uint64_t>(inst.operands[i].imm);
-  const std::uint64_t start = buffer ? m.s[from.index] | std::uint64_t{m.s[from.index + 1] & 0xffff} << 32
-                                     : m.pair(from.index);
+  const std::uint64_t start =
+      buffer ? m.s[from.index] | std::uint64_t{m.s[from.index + 1] & 0xffff} << 32 : m.pair(from.index);
   for (unsigned k = 0; k < dwords; ++k) {
     std::uint32_t x = 0;
     if (!buffer || (offset & ~std::uint64_t{3}) + 4 * k + 4 <= m.s[from.index + 2]) {
@@ -326,7 +331,8 @@ bool ldsAtomic(Machine& m, const isa::Instruction& inst) {
   for (unsigned lane = 0; lane < 64; ++lane) {
     if (!m.active(lane))
       continue;
-    const std::uint64_t at = std::uint64_t{m.v[m.physical(address)][lane] + static_cast<std::uint32_t>(inst.mods.offset)};
+    const std::uint64_t at =
+        std::uint64_t{m.v[m.physical(address)][lane] + static_cast<std::uint32_t>(inst.mods.offset)};
     std::uint8_t* const host = inLds(m, at, bytes);
     std::uint64_t old = 0;
     const std::uint64_t a = m.read(m.physical(first), lane, dwords);
@@ -362,25 +368,42 @@ bool atomic(std::string_view name, unsigned bytes, std::uint64_t old, std::uint6
     constexpr Numbers nearest(0x3f0); // all denormals kept, nearest even
     return isNan(f, a) ? a | quiet : isNan(f, b) ? b | quiet : nearest.add(f, a, b);
   };
-  if (is("swap", "wrxchg_b")) r = data;
-  else if (name == "cmpswap") r = old == second ? data : old;
-  else if (is("add", "add_u")) r = old + data;
-  else if (is("sub", "sub_u")) r = old - data;
-  else if (is("", "rsub_u")) r = data - old;
-  else if (is("smin", "min_i")) r = x < y ? old : data;
-  else if (is("umin", "min_u")) r = old < data ? old : data;
-  else if (is("smax", "max_i")) r = x > y ? old : data;
-  else if (is("umax", "max_u")) r = old > data ? old : data;
-  else if (is("and", "and_b")) r = old & data;
-  else if (is("or", "or_b")) r = old | data;
-  else if (is("xor", "xor_b")) r = old ^ data;
-  else if (is("inc", "inc_u")) r = old >= data ? 0 : old + 1;
-  else if (is("dec", "dec_u")) r = old == 0 || old > data ? data : old - 1;
-  else if (name == "add_f32") r = sum(Format::f32, old, data);
-  else if (name == "add_f64") r = sum(Format::f64, old, data);
+  if (is("swap", "wrxchg_b"))
+    r = data;
+  else if (name == "cmpswap")
+    r = old == second ? data : old;
+  else if (is("add", "add_u"))
+    r = old + data;
+  else if (is("sub", "sub_u"))
+    r = old - data;
+  else if (is("", "rsub_u"))
+    r = data - old;
+  else if (is("smin", "min_i"))
+    r = x < y ? old : data;
+  else if (is("umin", "min_u"))
+    r = old < data ? old : data;
+  else if (is("smax", "max_i"))
+    r = x > y ? old : data;
+  else if (is("umax", "max_u"))
+    r = old > data ? old : data;
+  else if (is("and", "and_b"))
+    r = old & data;
+  else if (is("or", "or_b"))
+    r = old | data;
+  else if (is("xor", "xor_b"))
+    r = old ^ data;
+  else if (is("inc", "inc_u"))
+    r = old >= data ? 0 : old + 1;
+  else if (is("dec", "dec_u"))
+    r = old == 0 || old > data ? data : old - 1;
+  else if (name == "add_f32")
+    r = sum(Format::f32, old, data);
+  else if (name == "add_f64")
+    r = sum(Format::f64, old, data);
   else if (name == "pk_add_f16")
     r = sum(Format::f16, old & 0xffff, data & 0xffff) | sum(Format::f16, old >> 16, data >> 16) << 16;
-  else return false;
+  else
+    return false;
   return true;
 }
 

@@ -14,19 +14,25 @@ struct FormatInfo {
   int bias;
 };
 constexpr FormatInfo infoOf(Format f) {
-  return f == Format::f16 ? FormatInfo{16, 10, 15} : f == Format::f32 ? FormatInfo{32, 23, 127} : FormatInfo{64, 52, 1023};
+  return f == Format::f16   ? FormatInfo{16, 10, 15}
+         : f == Format::f32 ? FormatInfo{32, 23, 127}
+                            : FormatInfo{64, 52, 1023};
 }
 constexpr std::uint64_t maskOf(unsigned bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
-constexpr std::uint64_t signOf(Format f) { return std::uint64_t{1} << (infoOf(f).bits - 1); }
+constexpr std::uint64_t signOf(Format f) {
+  return std::uint64_t{1} << (infoOf(f).bits - 1);
+}
 constexpr std::uint64_t infinityOf(Format f) {
   return maskOf(infoOf(f).bits - 1) ^ maskOf(infoOf(f).fraction);
 }
 constexpr std::uint64_t quietNanOf(Format f) {
   return infinityOf(f) | std::uint64_t{1} << (infoOf(f).fraction - 1);
 }
-constexpr bool isNan(Format f, std::uint64_t x) { return (x & maskOf(infoOf(f).bits - 1)) > infinityOf(f); }
+constexpr bool isNan(Format f, std::uint64_t x) {
+  return (x & maskOf(infoOf(f).bits - 1)) > infinityOf(f);
+}
 constexpr bool isSignaling(Format f, std::uint64_t x) {
   return isNan(f, x) && (x >> (infoOf(f).fraction - 1) & 1) == 0;
 }

@@ -41,7 +41,9 @@ template <class F> std::uint64_t operate(Format f, unsigned rounding, F op) {
   return roundTo(f, roundedToOdd(op), rounding);
 }
 
-bool isZero(Format f, std::uint64_t x) { return (x & ~signOf(f) & maskOf(infoOf(f).bits)) == 0; }
+bool isZero(Format f, std::uint64_t x) {
+  return (x & ~signOf(f) & maskOf(infoOf(f).bits)) == 0;
+}
 
 } // namespace
 
@@ -83,10 +85,17 @@ std::uint64_t roundTo(Format f, double x, unsigned rounding) {
   const bool half = shift < 64 && rest == std::uint64_t{1} << (shift - 1);
   bool up = false;
   switch (rounding) {
-  case 0: up = above || (half && (kept & 1)); break;
-  case 1: up = rest != 0 && sign == 0; break;
-  case 2: up = rest != 0 && sign != 0; break;
-  default: break;
+  case 0:
+    up = above || (half && (kept & 1));
+    break;
+  case 1:
+    up = rest != 0 && sign == 0;
+    break;
+  case 2:
+    up = rest != 0 && sign != 0;
+    break;
+  default:
+    break;
   }
   kept += up;
   // A normal number's hidden bit adds one to the exponent field; a carry out of the fraction carries into it.
@@ -132,8 +141,8 @@ std::uint64_t Numbers::fma(Format f, std::uint64_t a, std::uint64_t b, std::uint
   });
   // Opposite terms cancel to +0, rounding down to -0 (IEEE 754, 6.3).
   const bool opposite = ((a ^ b ^ c) & signOf(f)) != 0;
-  const bool cancelled = isZero(f, result) && opposite && !isNan(f, result) &&
-                         (isZero(f, c) == (isZero(f, a) || isZero(f, b)));
+  const bool cancelled =
+      isZero(f, result) && opposite && !isNan(f, result) && (isZero(f, c) == (isZero(f, a) || isZero(f, b)));
   if (cancelled && (isZero(f, c) || std::fma(x, y, z) == 0))
     result = rounding(f) == 2 ? signOf(f) : 0;
   return finish(f, result);
@@ -209,10 +218,18 @@ std::uint64_t Numbers::whole(Format f, std::uint64_t a, Whole how) const {
   const double x = valueOf(f, a);
   double r = x;
   switch (how) {
-  case Whole::trunc: r = std::trunc(x); break;
-  case Whole::floor: r = std::floor(x); break;
-  case Whole::ceil: r = std::ceil(x); break;
-  case Whole::nearestEven: r = underRounding(FE_TONEAREST, nullptr, [&] { return std::nearbyint(x); }); break;
+  case Whole::trunc:
+    r = std::trunc(x);
+    break;
+  case Whole::floor:
+    r = std::floor(x);
+    break;
+  case Whole::ceil:
+    r = std::ceil(x);
+    break;
+  case Whole::nearestEven:
+    r = underRounding(FE_TONEAREST, nullptr, [&] { return std::nearbyint(x); });
+    break;
   }
   return finish(f, f == Format::f64 ? std::bit_cast<std::uint64_t>(r) : roundTo(f, r, 3));
 }

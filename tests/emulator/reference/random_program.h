@@ -33,8 +33,8 @@ const char* className(Class c);
 /// Registers with a fixed use, which programs do not write:
 ///   v0 16 * lane   v1 16 * a permuted lane   v2 multiples of 8 below 1024, with repetitions
 ///   v[56:57] base + v1   v[58:59] base + v2   v[60:61] LDS aperture + v1   v[62:63] scratch aperture + 16
-///   s[0:1] base of the buffer   s[4:7] raw descriptor with 1500 bytes   s[8:11] structured descriptor, 32 records of 48
-///   s12 48   s13 a scratch offset
+///   s[0:1] base of the buffer   s[4:7] raw descriptor with 1500 bytes   s[8:11] structured descriptor, 32 records of
+///   48 s12 48   s13 a scratch offset
 struct RandomProgram {
   std::vector<std::string> lines;
   std::vector<Class> classes; ///< of each line

@@ -17,8 +17,8 @@ namespace {
 //   {w}                       64-bit float source                       {g}  VGPR with a random sign and absolute value
 //   {g2}                      the same of a pair                        {h}  as {g}, for forms without VOP3's |x|
 //   {s} {s2} {c} {c2}         SGPR destinations; scalar sources: SGPR, constant, literal
-//   {k} simm16   {m} mask: VCC or an SGPR pair   {a} {a2} {a4} {a16} AGPRs, {=} the same again   {n:LOW:HIGH:STEP} a number
-//   {dpp} {sdwa1} {sdwa2} {sel2} {om} {opsel3} {opsel4} {pk2} {pk3} {pkn2} {pkn3}   modifiers
+//   {k} simm16   {m} mask: VCC or an SGPR pair   {a} {a2} {a4} {a16} AGPRs, {=} the same again   {n:LOW:HIGH:STEP} a
+//   number {dpp} {sdwa1} {sdwa2} {sel2} {om} {opsel3} {opsel4} {pk2} {pk3} {pkn2} {pkn3}   modifiers
 struct Line {
   Class cls;
   std::string text;
@@ -81,14 +81,16 @@ void scalarLines(Lines& t) {
         "s_movk_i32 s_cmovk_i32 s_addk_i32 s_mulk_i32 s_cmpk_eq_i32 s_cmpk_lg_i32 s_cmpk_gt_i32 s_cmpk_ge_i32 "
         "s_cmpk_lt_i32 s_cmpk_le_i32",
         " {s}, {k}");
-  t.add(c, "s_cmpk_eq_u32 s_cmpk_lg_u32 s_cmpk_gt_u32 s_cmpk_ge_u32 s_cmpk_lt_u32 s_cmpk_le_u32", " {s}, {n:0:65535:1}");
+  t.add(c, "s_cmpk_eq_u32 s_cmpk_lg_u32 s_cmpk_gt_u32 s_cmpk_ge_u32 s_cmpk_lt_u32 s_cmpk_le_u32",
+        " {s}, {n:0:65535:1}");
   for (int i = 0; i < 6; ++i) // keeps lanes alive
     t.add(c, "s_mov_b64", " exec, -1");
 }
 
 constexpr std::string_view intVop1 = "v_mov_b32 v_not_b32 v_bfrev_b32 v_ffbh_u32 v_ffbl_b32 v_ffbh_i32";
 constexpr std::string_view intVop2 =
-    "v_add_u32 v_sub_u32 v_subrev_u32 v_and_b32 v_or_b32 v_xor_b32 v_xnor_b32 v_lshlrev_b32 v_lshrrev_b32 v_ashrrev_i32 "
+    "v_add_u32 v_sub_u32 v_subrev_u32 v_and_b32 v_or_b32 v_xor_b32 v_xnor_b32 v_lshlrev_b32 v_lshrrev_b32 "
+    "v_ashrrev_i32 "
     "v_min_i32 v_max_i32 v_min_u32 v_max_u32 v_mul_u32_u24 v_mul_i32_i24 v_mul_hi_u32_u24 v_mul_hi_i32_i24";
 constexpr std::string_view shortVop2 =
     "v_add_u16 v_sub_u16 v_subrev_u16 v_mul_lo_u16 v_lshlrev_b16 v_lshrrev_b16 v_ashrrev_i16 v_min_u16 v_max_u16 "
@@ -98,9 +100,9 @@ constexpr std::string_view floatVop1 =
     "v_cvt_u32_f32 v_cvt_f32_f16 v_cvt_f16_f32 v_cvt_f32_ubyte0 v_cvt_f32_ubyte1 v_cvt_f32_ubyte2 v_cvt_f32_ubyte3 "
     "v_frexp_mant_f32 v_frexp_exp_i32_f32 v_floor_f16 v_ceil_f16 v_trunc_f16 v_rndne_f16 v_rcp_f16 v_sqrt_f16 "
     "v_frexp_mant_f16 v_frexp_exp_i16_f16 v_cvt_f16_u16 v_cvt_f16_i16 v_cvt_u16_f16 v_cvt_i16_f16";
-constexpr std::string_view floatVop2 =
-    "v_add_f32 v_sub_f32 v_subrev_f32 v_mul_f32 v_min_f32 v_max_f32 v_add_f16 v_sub_f16 v_subrev_f16 v_mul_f16 v_min_f16 "
-    "v_max_f16";
+constexpr std::string_view floatVop2 = "v_add_f32 v_sub_f32 v_subrev_f32 v_mul_f32 v_min_f32 v_max_f32 v_add_f16 "
+                                       "v_sub_f16 v_subrev_f16 v_mul_f16 v_min_f16 "
+                                       "v_max_f16";
 
 void vectorLines(Lines& t) {
   t.add(Class::integer, intVop1, "_e32 {d}, {i}");
@@ -234,20 +236,22 @@ void memoryLines(Lines& t) {
   t.add(lds, "ds_write_b128", " v{n:0:1:1}, {v4} offset:{n:0:3072:16}");
   t.add(lds, "ds_write2_b32", " v{n:0:1:1}, {v}, {v} offset0:{n:0:3:1} offset1:{n:0:3:1}");
   t.add(lds, "ds_write2st64_b64", " v{n:0:1:1}, {v2}, {v2} offset0:{n:0:3:1} offset1:{n:4:7:1}");
-  t.add(lds,
-        "ds_add_u32 ds_sub_u32 ds_rsub_u32 ds_inc_u32 ds_dec_u32 ds_min_i32 ds_max_i32 ds_min_u32 ds_max_u32 ds_and_b32 "
-        "ds_or_b32 ds_xor_b32",
-        " v{n:0:2:1}, {v} offset:{n:0:3600:4}");
+  t.add(
+      lds,
+      "ds_add_u32 ds_sub_u32 ds_rsub_u32 ds_inc_u32 ds_dec_u32 ds_min_i32 ds_max_i32 ds_min_u32 ds_max_u32 ds_and_b32 "
+      "ds_or_b32 ds_xor_b32",
+      " v{n:0:2:1}, {v} offset:{n:0:3600:4}");
   t.add(lds,
         "ds_add_rtn_u32 ds_sub_rtn_u32 ds_rsub_rtn_u32 ds_inc_rtn_u32 ds_dec_rtn_u32 ds_min_rtn_i32 ds_max_rtn_i32 "
         "ds_min_rtn_u32 ds_max_rtn_u32 ds_and_rtn_b32 ds_or_rtn_b32 ds_xor_rtn_b32 ds_wrxchg_rtn_b32",
         " {d}, v{n:0:2:1}, {v} offset:{n:0:3600:4}");
   t.add(lds, "ds_mskor_b32 ds_cmpst_b32", " v{n:0:2:1}, {v}, {v} offset:{n:0:2000:4}");
   t.add(lds, "ds_mskor_rtn_b32 ds_cmpst_rtn_b32", " {d}, v{n:0:2:1}, {v}, {v} offset:{n:0:2000:4}");
-  t.add(lds,
-        "ds_add_u64 ds_sub_u64 ds_rsub_u64 ds_inc_u64 ds_dec_u64 ds_min_i64 ds_max_i64 ds_min_u64 ds_max_u64 ds_and_b64 "
-        "ds_or_b64 ds_xor_b64",
-        " v{n:0:2:1}, {v2} offset:{n:0:2000:8}");
+  t.add(
+      lds,
+      "ds_add_u64 ds_sub_u64 ds_rsub_u64 ds_inc_u64 ds_dec_u64 ds_min_i64 ds_max_i64 ds_min_u64 ds_max_u64 ds_and_b64 "
+      "ds_or_b64 ds_xor_b64",
+      " v{n:0:2:1}, {v2} offset:{n:0:2000:8}");
   t.add(lds, "ds_add_rtn_u64 ds_inc_rtn_u64 ds_max_rtn_i64 ds_xor_rtn_b64 ds_wrxchg_rtn_b64",
         " {d2}, v{n:0:2:1}, {v2} offset:{n:0:2000:8}");
   t.add(lds, "ds_cmpst_rtn_b64 ds_mskor_rtn_b64", " {d2}, v{n:0:2:1}, {v2}, {v2} offset:{n:0:2000:8}");
@@ -255,11 +259,11 @@ void memoryLines(Lines& t) {
   constexpr std::string_view loads = "ubyte sbyte ushort sshort dword ubyte_d16 ubyte_d16_hi sbyte_d16 sbyte_d16_hi "
                                      "short_d16 short_d16_hi";
   struct Space {
-    std::string_view prefix;   ///< of the mnemonic
-    std::string_view loadAt;   ///< addresses of a load: behind its destination
-    std::string_view storeAt;  ///< before a store's data
-    std::string_view tail;     ///< behind both
-    int bytes;                 ///< offsets
+    std::string_view prefix;  ///< of the mnemonic
+    std::string_view loadAt;  ///< addresses of a load: behind its destination
+    std::string_view storeAt; ///< before a store's data
+    std::string_view tail;    ///< behind both
+    int bytes;                ///< offsets
   };
   constexpr Space spaces[] = {
       {"global", "v[{n:56:58:2}:+1]", "v[56:57]", ", off offset:{n:-2000:2000:1}{cache}", 0},
@@ -282,7 +286,8 @@ void memoryLines(Lines& t) {
     const auto store = [&](std::string_view names, std::string_view from) {
       for (const std::string& name : words(names))
         t.add(vm, prefix + "_store_" + name,
-              buffer ? fmt::format(" {}, {}{}", from, s.storeAt, tail) : fmt::format(" {}, {}{}", s.storeAt, from, tail));
+              buffer ? fmt::format(" {}, {}{}", from, s.storeAt, tail)
+                     : fmt::format(" {}, {}{}", s.storeAt, from, tail));
     };
     load(loads, "{d}");
     load("dwordx2", "{d2}");
@@ -328,8 +333,9 @@ void matrixLines(Lines& t) {
   t.add(mx, "v_mfma_f32_16x16x16_f16", " {d4}, {v2}, {a2}, {n:0:64:1}");
   t.add(mx, "v_mfma_f32_16x16x8_xf32", " {d4}, {v2}, {v2}, {v4}");
   t.add(mx, "v_mfma_i32_16x16x32_i8", " {d4}, {v2}, {v2}, {v4}");
-  t.add(mx, "v_mfma_f32_16x16x32_fp8_fp8 v_mfma_f32_16x16x32_fp8_bf8 v_mfma_f32_16x16x32_bf8_fp8 "
-            "v_mfma_f32_16x16x32_bf8_bf8",
+  t.add(mx,
+        "v_mfma_f32_16x16x32_fp8_fp8 v_mfma_f32_16x16x32_fp8_bf8 v_mfma_f32_16x16x32_bf8_fp8 "
+        "v_mfma_f32_16x16x32_bf8_bf8",
         " {a4}, {v2}, {v2}, {a4}");
   t.add(mx, "v_mfma_f32_4x4x1_16b_f32", " {d4}, {v}, {v}, {v4}");
   t.add(mx, "v_mfma_f32_4x4x4_16b_f16 v_mfma_f32_4x4x4_16b_bf16", " {d4}, {v2}, {v2}, {v4}");
@@ -364,19 +370,22 @@ class Generator {
   template <class T, std::size_t n> T pick(const T (&list)[n]) { return list[below(n)]; }
 
   std::uint32_t word() {
-    static constexpr std::uint32_t edges[] = {
-        0,          1,          0xffffffff, 0x80000000, 0x7fffffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001,
-        0x00800000, 0x007fffff, 0x80000001, 0x7f7fffff, 0x3f800000, 0xbf800000, 0x3c003c00, 0x7c007e00, 0xfc000400,
-        0x03ff8001, 0x7bfffbff, 0x00000020, 0x0000003f, 0x4f000000, 0xcf000000, 0x4f800000, 0x477fe000, 0x33800000,
-        0x80808080, 0x7f7f7f7f, 0x00010000};
+    static constexpr std::uint32_t edges[] = {0,          1,          0xffffffff, 0x80000000, 0x7fffffff, 0x7f800000,
+                                              0xff800000, 0x7fc00000, 0x7f800001, 0x00800000, 0x007fffff, 0x80000001,
+                                              0x7f7fffff, 0x3f800000, 0xbf800000, 0x3c003c00, 0x7c007e00, 0xfc000400,
+                                              0x03ff8001, 0x7bfffbff, 0x00000020, 0x0000003f, 0x4f000000, 0xcf000000,
+                                              0x4f800000, 0x477fe000, 0x33800000, 0x80808080, 0x7f7f7f7f, 0x00010000};
     switch (below(5)) {
-    case 0: return pick(edges);
-    case 1: return static_cast<std::uint32_t>(below(200)) - 100;
+    case 0:
+      return pick(edges);
+    case 1:
+      return static_cast<std::uint32_t>(below(200)) - 100;
     case 2: // an ordinary f32
       return static_cast<std::uint32_t>(below(2) << 31 | (120 + below(16)) << 23 | below(1 << 23));
     case 3: // two ordinary f16
       return static_cast<std::uint32_t>((random() & 0x83ff83ff) + ((10 + below(10)) << 10) + ((10 + below(10)) << 26));
-    default: return static_cast<std::uint32_t>(random());
+    default:
+      return static_cast<std::uint32_t>(random());
     }
   }
 
@@ -407,8 +416,7 @@ class Generator {
   std::string range(char file, unsigned low, unsigned high, unsigned count) {
     const unsigned step = count == 1 ? 1 : 2;
     const unsigned first = low + static_cast<unsigned>(below((high - low - count + 1) / step + 1)) * step;
-    return count == 1 ? fmt::format("{}{}", file, first)
-                      : fmt::format("{}[{}:{}]", file, first, first + count - 1);
+    return count == 1 ? fmt::format("{}{}", file, first) : fmt::format("{}[{}:{}]", file, first, first + count - 1);
   }
   std::string vgpr(unsigned count) { return range('v', 16, 55, count); }
   std::string sgpr(unsigned count) { return range('s', 20, 60, count); }
@@ -419,15 +427,20 @@ class Generator {
   }
   std::string integer() { return std::to_string(static_cast<int>(below(81)) - 16); }
   std::string inlineFloat() {
-    static constexpr const char* values[] = {"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494309189532"};
+    static constexpr const char* values[] = {
+        "0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494309189532"};
     return pick(values);
   }
   std::string withSign(const std::string& reg) {
     switch (below(4)) {
-    case 0: return "-" + reg;
-    case 1: return "|" + reg + "|";
-    case 2: return "-|" + reg + "|";
-    default: return reg;
+    case 0:
+      return "-" + reg;
+    case 1:
+      return "|" + reg + "|";
+    case 2:
+      return "-|" + reg + "|";
+    default:
+      return reg;
     }
   }
   std::string bits(const char* name, unsigned count) {
@@ -437,17 +450,23 @@ class Generator {
     return out + "]";
   }
   std::string dpp() {
-    static constexpr const char* controls[] = {"row_mirror",   "row_half_mirror", "row_bcast:15", "row_bcast:31",
-                                               "wave_shl:1",   "wave_shr:1",      "wave_rol:1",   "wave_ror:1"};
+    static constexpr const char* controls[] = {"row_mirror", "row_half_mirror", "row_bcast:15", "row_bcast:31",
+                                               "wave_shl:1", "wave_shr:1",      "wave_rol:1",   "wave_ror:1"};
     static constexpr const char* shifts[] = {"row_shl", "row_shr", "row_ror"};
     std::string out = " ";
     switch (below(4)) {
     case 0:
       out += fmt::format("quad_perm:[{},{},{},{}]", below(4), below(4), below(4), below(4));
       break;
-    case 1: out += fmt::format("{}:{}", pick(shifts), 1 + below(15)); break;
-    case 2: out += fmt::format("row_newbcast:{}", below(16)); break;
-    default: out += pick(controls); break;
+    case 1:
+      out += fmt::format("{}:{}", pick(shifts), 1 + below(15));
+      break;
+    case 2:
+      out += fmt::format("row_newbcast:{}", below(16));
+      break;
+    default:
+      out += pick(controls);
+      break;
     }
     out += fmt::format(" row_mask:{:#x} bank_mask:{:#x}", below(2) ? 15 : below(16), below(2) ? 15 : below(16));
     return below(2) ? out + " bound_ctrl:0" : out;
@@ -473,32 +492,53 @@ class Generator {
                 step = std::stoi(name.substr(third + 1));
       return std::to_string(low + static_cast<int>(below(static_cast<unsigned>((high - low) / step + 1))) * step);
     }
-    if (name == "=") return accumulator;
-    if (name == "dpp") return dpp();
-    if (name == "sdwa1") return sdwa(1, true);
-    if (name == "sdwa2") return sdwa(2, true);
-    if (name == "sel2") return sdwa(2, false);
-    if (name == "pk2") return below(2) ? bits("op_sel", 2) + bits("op_sel_hi", 2) : "";
-    if (name == "pk3") return below(2) ? bits("op_sel", 3) + bits("op_sel_hi", 3) : "";
-    if (name == "pkn2") return below(2) ? bits("neg_lo", 2) + bits("neg_hi", 2) : "";
-    if (name == "pkn3") return below(2) ? bits("neg_lo", 3) + bits("neg_hi", 3) : "";
-    if (name == "opsel4") return below(2) ? bits("op_sel", 4) : "";
-    if (name == "cache") return below(4) ? "" : " nt";
-    if (name == "bo") return below(2) ? "0" : "s12";
+    if (name == "=")
+      return accumulator;
+    if (name == "dpp")
+      return dpp();
+    if (name == "sdwa1")
+      return sdwa(1, true);
+    if (name == "sdwa2")
+      return sdwa(2, true);
+    if (name == "sel2")
+      return sdwa(2, false);
+    if (name == "pk2")
+      return below(2) ? bits("op_sel", 2) + bits("op_sel_hi", 2) : "";
+    if (name == "pk3")
+      return below(2) ? bits("op_sel", 3) + bits("op_sel_hi", 3) : "";
+    if (name == "pkn2")
+      return below(2) ? bits("neg_lo", 2) + bits("neg_hi", 2) : "";
+    if (name == "pkn3")
+      return below(2) ? bits("neg_lo", 3) + bits("neg_hi", 3) : "";
+    if (name == "opsel4")
+      return below(2) ? bits("op_sel", 4) : "";
+    if (name == "cache")
+      return below(4) ? "" : " nt";
+    if (name == "bo")
+      return below(2) ? "0" : "s12";
     if (name == "om") {
       static constexpr const char* modifiers[] = {"", "", "", " clamp", " mul:2", " mul:4", " div:2", " clamp div:2"};
       return pick(modifiers);
     }
-    if (name == "k") return std::to_string(static_cast<int>(below(65536)) - 32768);
-    if (name == "m") return scalarOnce(2).starts_with("v[") ? "vcc" : (below(3) ? sgpr(2) : "vcc");
-    if (name == "g") return withSign(vgpr(1));
-    if (name == "g2") return withSign(vgpr(2));
-    if (name == "h") return withSign(vgpr(1));
+    if (name == "k")
+      return std::to_string(static_cast<int>(below(65536)) - 32768);
+    if (name == "m")
+      return scalarOnce(2).starts_with("v[") ? "vcc" : (below(3) ? sgpr(2) : "vcc");
+    if (name == "g")
+      return withSign(vgpr(1));
+    if (name == "g2")
+      return withSign(vgpr(2));
+    if (name == "h")
+      return withSign(vgpr(1));
     switch (name[0]) {
-    case 'i': return below(3) ? vgpr(1) : below(2) ? scalarOnce(1) : integer();
-    case 'f': return below(3) ? vgpr(1) : below(2) ? scalarOnce(1) : inlineFloat();
-    case 'j': return below(3) ? vgpr(2) : below(2) ? scalarOnce(2) : integer();
-    case 'w': return below(3) ? withSign(vgpr(2)) : below(2) ? scalarOnce(2) : inlineFloat();
+    case 'i':
+      return below(3) ? vgpr(1) : below(2) ? scalarOnce(1) : integer();
+    case 'f':
+      return below(3) ? vgpr(1) : below(2) ? scalarOnce(1) : inlineFloat();
+    case 'j':
+      return below(3) ? vgpr(2) : below(2) ? scalarOnce(2) : integer();
+    case 'w':
+      return below(3) ? withSign(vgpr(2)) : below(2) ? scalarOnce(2) : inlineFloat();
     case 'c': {
       const bool wide = name == "c2";
       if (below(3))
@@ -507,13 +547,17 @@ class Generator {
         return fmt::format("{:#x}", word() | 0x10000);
       return integer();
     }
-    default: break;
+    default:
+      break;
     }
     const unsigned count = name.size() > 1 ? static_cast<unsigned>(std::stoi(name.substr(1))) : 1;
     switch (name[0]) {
-    case 's': return sgpr(count);
-    case 'a': return accumulator = range('a', 0, 31, count);
-    default: return vgpr(count); // d, v
+    case 's':
+      return sgpr(count);
+    case 'a':
+      return accumulator = range('a', 0, 31, count);
+    default:
+      return vgpr(count); // d, v
     }
   }
 
@@ -525,9 +569,9 @@ class Generator {
 } // namespace
 
 const char* className(Class c) {
-  static constexpr const char* names[] = {"scalar", "integer", "float", "packed", "64-bit", "compare", "carry", "lane",
-                                          "DPP",    "SDWA",    "LDS",   "vector memory", "memory atomic",
-                                          "scalar memory",     "matrix"};
+  static constexpr const char* names[] = {"scalar",  "integer",       "float",         "packed",        "64-bit",
+                                          "compare", "carry",         "lane",          "DPP",           "SDWA",
+                                          "LDS",     "vector memory", "memory atomic", "scalar memory", "matrix"};
   return names[static_cast<unsigned>(c)];
 }
 
@@ -548,7 +592,8 @@ RandomProgram randomProgram(std::uint64_t seed, std::uint64_t memoryBase) {
   m.setPair(Machine::execLo, g.below(3) ? ~std::uint64_t{0} : g.below(~0u) << 32 | g.below(~0u));
   if (g.below(2)) { // rounding, denormals, DX10_CLAMP and IEEE in all combinations
     static constexpr std::uint32_t denormals[] = {0x00, 0x30, 0xc0, 0xf0};
-    m.mode = static_cast<std::uint32_t>(g.below(16)) | denormals[g.below(4)] | static_cast<std::uint32_t>(g.below(4) << 8);
+    m.mode =
+        static_cast<std::uint32_t>(g.below(16)) | denormals[g.below(4)] | static_cast<std::uint32_t>(g.below(4) << 8);
   }
   m.lds.resize(8192);
   m.memory.resize(memoryBytes);

@@ -1,5 +1,5 @@
-// Random straight-line programs on the emulator's handlers and on the reference interpreter: every register, LDS, buffer
-// and scratch byte must be equal at the end. ASMEVO_PROGRAMS sets the number, ASMEVO_SEED the first seed.
+// Random straight-line programs on the emulator's handlers and on the reference interpreter: every register, LDS,
+// buffer and scratch byte must be equal at the end. ASMEVO_PROGRAMS sets the number, ASMEVO_SEED the first seed.
 #include "emulator/bind.h"
 #include "emulator/launch.h"
 #include "emulator/reference/random_program.h"
@@ -92,8 +92,8 @@ class Emulated {
     for (std::size_t r = 0; r < registers.size(); ++r)
       for (unsigned lane = 0; lane < 64; ++lane)
         if (registers[r].lanes[lane] != want.v[r][lane])
-          return fmt::format("v{}[{}] is {:#x}, the reference has {:#x}, before {:#x}", r, lane, registers[r].lanes[lane],
-                             want.v[r][lane], from.v[r][lane]);
+          return fmt::format("v{}[{}] is {:#x}, the reference has {:#x}, before {:#x}", r, lane,
+                             registers[r].lanes[lane], want.v[r][lane], from.v[r][lane]);
     const auto bytes = guestMemory().contents(guestMemory().regions()[0]);
     const auto compare = [](const char* what, const auto& got, const auto& wanted) -> std::string {
       for (std::size_t i = 0; i < wanted.size(); i += 4)
@@ -167,7 +167,6 @@ TEST(RandomPrograms, EqualTheReferenceInterpreter) {
       if (known && stopped.empty() && emulated.difference(m).empty())
         continue;
       ++reported;
-      if (std::getenv("DUMP")) { for (unsigned l=0;l<4;++l) fprintf(stderr,"v2=%x %x\n", program.start.v[2][l], program.start.v[0][l]); for (auto&l:program.lines) fprintf(stderr,"%s\n", l.c_str()); }
       ADD_FAILURE() << "seed " << seed << (level == SimdLevel::avx2 ? ", AVX2: " : ", AVX-512: ")
                     << firstDifference(program, instructions, level);
     }

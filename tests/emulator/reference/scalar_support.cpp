@@ -40,7 +40,9 @@ std::uint64_t nonZero(Scalar& x, std::uint64_t r) {
   x.scc = r != 0;
   return r;
 }
-std::uint64_t nonZero32(Scalar& x, std::uint64_t r) { return nonZero(x, r & 0xffffffff); }
+std::uint64_t nonZero32(Scalar& x, std::uint64_t r) {
+  return nonZero(x, r & 0xffffffff);
+}
 
 std::uint64_t repeatQuads(std::uint64_t a, unsigned bits, bool spread) {
   std::uint64_t r = 0;
@@ -84,20 +86,71 @@ using S = Scalar;
 const std::map<std::string_view, Entry>& operations() {
   static const std::map<std::string_view, Entry> table = {
       // SOP2
-      {"s_add_u32", {32, [](S& x) { const auto r = x.a + x.b; x.scc = r >> 32; return r; }}},
-      {"s_sub_u32", {32, [](S& x) { x.scc = x.b > x.a; return x.a - x.b; }}},
-      {"s_add_i32", {32, [](S& x) { const auto r = std::int64_t{signed32(x.a)} + signed32(x.b);
-                                    x.scc = r != signed32(static_cast<std::uint64_t>(r));
-                                    return static_cast<std::uint64_t>(r); }}},
-      {"s_sub_i32", {32, [](S& x) { const auto r = std::int64_t{signed32(x.a)} - signed32(x.b);
-                                    x.scc = r != signed32(static_cast<std::uint64_t>(r));
-                                    return static_cast<std::uint64_t>(r); }}},
-      {"s_addc_u32", {32, [](S& x) { const auto r = x.a + x.b + x.scc; x.scc = r >> 32; return r; }}},
-      {"s_subb_u32", {32, [](S& x) { const auto b = x.b + x.scc; x.scc = b > x.a; return x.a - b; }}},
-      {"s_min_i32", {32, [](S& x) { x.scc = signed32(x.a) < signed32(x.b); return x.scc ? x.a : x.b; }}},
-      {"s_min_u32", {32, [](S& x) { x.scc = x.a < x.b; return x.scc ? x.a : x.b; }}},
-      {"s_max_i32", {32, [](S& x) { x.scc = signed32(x.a) >= signed32(x.b); return x.scc ? x.a : x.b; }}},
-      {"s_max_u32", {32, [](S& x) { x.scc = x.a >= x.b; return x.scc ? x.a : x.b; }}},
+      {"s_add_u32",
+       {32,
+        [](S& x) {
+          const auto r = x.a + x.b;
+          x.scc = r >> 32;
+          return r;
+        }}},
+      {"s_sub_u32",
+       {32,
+        [](S& x) {
+          x.scc = x.b > x.a;
+          return x.a - x.b;
+        }}},
+      {"s_add_i32",
+       {32,
+        [](S& x) {
+          const auto r = std::int64_t{signed32(x.a)} + signed32(x.b);
+          x.scc = r != signed32(static_cast<std::uint64_t>(r));
+          return static_cast<std::uint64_t>(r);
+        }}},
+      {"s_sub_i32",
+       {32,
+        [](S& x) {
+          const auto r = std::int64_t{signed32(x.a)} - signed32(x.b);
+          x.scc = r != signed32(static_cast<std::uint64_t>(r));
+          return static_cast<std::uint64_t>(r);
+        }}},
+      {"s_addc_u32",
+       {32,
+        [](S& x) {
+          const auto r = x.a + x.b + x.scc;
+          x.scc = r >> 32;
+          return r;
+        }}},
+      {"s_subb_u32",
+       {32,
+        [](S& x) {
+          const auto b = x.b + x.scc;
+          x.scc = b > x.a;
+          return x.a - b;
+        }}},
+      {"s_min_i32",
+       {32,
+        [](S& x) {
+          x.scc = signed32(x.a) < signed32(x.b);
+          return x.scc ? x.a : x.b;
+        }}},
+      {"s_min_u32",
+       {32,
+        [](S& x) {
+          x.scc = x.a < x.b;
+          return x.scc ? x.a : x.b;
+        }}},
+      {"s_max_i32",
+       {32,
+        [](S& x) {
+          x.scc = signed32(x.a) >= signed32(x.b);
+          return x.scc ? x.a : x.b;
+        }}},
+      {"s_max_u32",
+       {32,
+        [](S& x) {
+          x.scc = x.a >= x.b;
+          return x.scc ? x.a : x.b;
+        }}},
       {"s_cselect_b32", {32, [](S& x) { return x.scc ? x.a : x.b; }}},
       {"s_cselect_b64", {64, [](S& x) { return x.scc ? x.a : x.b; }}},
       {"s_and_b32", {32, [](S& x) { return nonZero(x, x.a & x.b); }}},
@@ -120,23 +173,53 @@ const std::map<std::string_view, Entry>& operations() {
       {"s_lshl_b64", {64, [](S& x) { return nonZero(x, x.a << (x.b & 63)); }}},
       {"s_lshr_b32", {32, [](S& x) { return nonZero(x, x.a >> (x.b & 31)); }}},
       {"s_lshr_b64", {64, [](S& x) { return nonZero(x, x.a >> (x.b & 63)); }}},
-      {"s_ashr_i32", {32, [](S& x) { return nonZero32(x, static_cast<std::uint64_t>(extended(x.a, 32) >> (x.b & 31))); }}},
+      {"s_ashr_i32",
+       {32, [](S& x) { return nonZero32(x, static_cast<std::uint64_t>(extended(x.a, 32) >> (x.b & 31))); }}},
       {"s_ashr_i64", {64, [](S& x) { return nonZero(x, static_cast<std::uint64_t>(signed64(x.a) >> (x.b & 63))); }}},
       {"s_bfm_b32", {32, [](S& x) { return maskOf(x.a & 31) << (x.b & 31); }}},
       {"s_bfm_b64", {64, [](S& x) { return maskOf(x.a & 63) << (x.b & 63); }}},
       {"s_mul_i32", {32, [](S& x) { return x.a * x.b; }}},
       {"s_mul_hi_u32", {32, [](S& x) { return x.a * x.b >> 32; }}},
-      {"s_mul_hi_i32", {32, [](S& x) { return static_cast<std::uint64_t>(extended(x.a, 32) * extended(x.b, 32) >> 32); }}},
+      {"s_mul_hi_i32",
+       {32, [](S& x) { return static_cast<std::uint64_t>(extended(x.a, 32) * extended(x.b, 32) >> 32); }}},
       {"s_bfe_u32", {32, [](S& x) { return nonZero(x, field(x.a, x.b, 32, false)); }}},
       {"s_bfe_i32", {32, [](S& x) { return nonZero(x, field(x.a, x.b, 32, true)); }}},
       {"s_bfe_u64", {64, [](S& x) { return nonZero(x, field(x.a, x.b, 64, false)); }}},
       {"s_bfe_i64", {64, [](S& x) { return nonZero(x, field(x.a, x.b, 64, true)); }}},
-      {"s_absdiff_i32", {32, [](S& x) { const auto r = static_cast<std::uint32_t>(x.a - x.b);
-                                        return nonZero(x, r >> 31 ? 0 - r : r); }}},
-      {"s_lshl1_add_u32", {32, [](S& x) { const auto r = (x.a << 1) + x.b; x.scc = r >> 32 != 0; return r; }}},
-      {"s_lshl2_add_u32", {32, [](S& x) { const auto r = (x.a << 2) + x.b; x.scc = r >> 32 != 0; return r; }}},
-      {"s_lshl3_add_u32", {32, [](S& x) { const auto r = (x.a << 3) + x.b; x.scc = r >> 32 != 0; return r; }}},
-      {"s_lshl4_add_u32", {32, [](S& x) { const auto r = (x.a << 4) + x.b; x.scc = r >> 32 != 0; return r; }}},
+      {"s_absdiff_i32",
+       {32,
+        [](S& x) {
+          const auto r = static_cast<std::uint32_t>(x.a - x.b);
+          return nonZero(x, r >> 31 ? 0 - r : r);
+        }}},
+      {"s_lshl1_add_u32",
+       {32,
+        [](S& x) {
+          const auto r = (x.a << 1) + x.b;
+          x.scc = r >> 32 != 0;
+          return r;
+        }}},
+      {"s_lshl2_add_u32",
+       {32,
+        [](S& x) {
+          const auto r = (x.a << 2) + x.b;
+          x.scc = r >> 32 != 0;
+          return r;
+        }}},
+      {"s_lshl3_add_u32",
+       {32,
+        [](S& x) {
+          const auto r = (x.a << 3) + x.b;
+          x.scc = r >> 32 != 0;
+          return r;
+        }}},
+      {"s_lshl4_add_u32",
+       {32,
+        [](S& x) {
+          const auto r = (x.a << 4) + x.b;
+          x.scc = r >> 32 != 0;
+          return r;
+        }}},
       {"s_pack_ll_b32_b16", {32, [](S& x) { return (x.a & 0xffff) | (x.b & 0xffff) << 16; }}},
       {"s_pack_lh_b32_b16", {32, [](S& x) { return (x.a & 0xffff) | (x.b & 0xffff0000); }}},
       {"s_pack_hh_b32_b16", {32, [](S& x) { return (x.a >> 16) | (x.b & 0xffff0000); }}},
@@ -153,9 +236,11 @@ const std::map<std::string_view, Entry>& operations() {
       {"s_quadmask_b64", {64, [](S& x) { return nonZero(x, repeatQuads(x.a, 64, false)); }}},
       {"s_brev_b32", {32, [](S& x) { return reversed(x.a, 32); }}},
       {"s_brev_b64", {64, [](S& x) { return reversed(x.a, 64); }}},
-      {"s_bcnt0_i32_b32", {32, [](S& x) { return nonZero(x, 32 - static_cast<unsigned>(std::popcount(x.a & 0xffffffff))); }}},
+      {"s_bcnt0_i32_b32",
+       {32, [](S& x) { return nonZero(x, 32 - static_cast<unsigned>(std::popcount(x.a & 0xffffffff))); }}},
       {"s_bcnt0_i32_b64", {32, [](S& x) { return nonZero(x, 64 - static_cast<unsigned>(std::popcount(x.a))); }}},
-      {"s_bcnt1_i32_b32", {32, [](S& x) { return nonZero(x, static_cast<unsigned>(std::popcount(x.a & 0xffffffff))); }}},
+      {"s_bcnt1_i32_b32",
+       {32, [](S& x) { return nonZero(x, static_cast<unsigned>(std::popcount(x.a & 0xffffffff))); }}},
       {"s_bcnt1_i32_b64", {32, [](S& x) { return nonZero(x, static_cast<unsigned>(std::popcount(x.a))); }}},
       {"s_ff0_i32_b32", {32, [](S& x) { return lowest(x.a, 32, 0); }}},
       {"s_ff0_i32_b64", {32, [](S& x) { return lowest(x.a, 64, 0); }}},
@@ -172,16 +257,24 @@ const std::map<std::string_view, Entry>& operations() {
       {"s_bitset0_b64", {64, [](S& x) { return x.old & ~(std::uint64_t{1} << (x.a & 63)); }}},
       {"s_bitset1_b64", {64, [](S& x) { return x.old | std::uint64_t{1} << (x.a & 63); }}},
       {"s_abs_i32", {32, [](S& x) { return nonZero32(x, x.a >> 31 & 1 ? 0 - x.a : x.a); }}},
-      {"s_bitreplicate_b64_b32", {64, [](S& x) { std::uint64_t r = 0;
-                                                 for (unsigned i = 0; i < 32; ++i)
-                                                   r |= (x.a >> i & 1) * 3 << 2 * i;
-                                                 return r; }}},
+      {"s_bitreplicate_b64_b32",
+       {64,
+        [](S& x) {
+          std::uint64_t r = 0;
+          for (unsigned i = 0; i < 32; ++i)
+            r |= (x.a >> i & 1) * 3 << 2 * i;
+          return r;
+        }}},
       // SOPK: a is the destination, b the constant
       {"s_movk_i32", {32, [](S& x) { return x.b; }}},
       {"s_cmovk_i32", {32, [](S& x) { return x.scc ? x.b : x.old; }}},
-      {"s_addk_i32", {32, [](S& x) { const auto r = std::int64_t{signed32(x.old)} + signed32(x.b);
-                                     x.scc = r != signed32(static_cast<std::uint64_t>(r));
-                                     return static_cast<std::uint64_t>(r); }}},
+      {"s_addk_i32",
+       {32,
+        [](S& x) {
+          const auto r = std::int64_t{signed32(x.old)} + signed32(x.b);
+          x.scc = r != signed32(static_cast<std::uint64_t>(r));
+          return static_cast<std::uint64_t>(r);
+        }}},
       {"s_mulk_i32", {32, [](S& x) { return x.old * x.b; }}},
   };
   return table;
@@ -189,17 +282,28 @@ const std::map<std::string_view, Entry>& operations() {
 
 /// s_X_saveexec and s_X_wrexec: the new EXEC.
 bool maskOperation(std::string_view name, std::uint64_t a, std::uint64_t exec, std::uint64_t& result) {
-  if (name == "and") result = a & exec;
-  else if (name == "or") result = a | exec;
-  else if (name == "xor") result = a ^ exec;
-  else if (name == "andn2") result = a & ~exec;
-  else if (name == "orn2") result = a | ~exec;
-  else if (name == "nand") result = ~(a & exec);
-  else if (name == "nor") result = ~(a | exec);
-  else if (name == "xnor") result = ~(a ^ exec);
-  else if (name == "andn1") result = ~a & exec;
-  else if (name == "orn1") result = ~a | exec;
-  else return false;
+  if (name == "and")
+    result = a & exec;
+  else if (name == "or")
+    result = a | exec;
+  else if (name == "xor")
+    result = a ^ exec;
+  else if (name == "andn2")
+    result = a & ~exec;
+  else if (name == "orn2")
+    result = a | ~exec;
+  else if (name == "nand")
+    result = ~(a & exec);
+  else if (name == "nor")
+    result = ~(a | exec);
+  else if (name == "xnor")
+    result = ~(a ^ exec);
+  else if (name == "andn1")
+    result = ~a & exec;
+  else if (name == "orn1")
+    result = ~a | exec;
+  else
+    return false;
   return true;
 }
 
@@ -210,13 +314,20 @@ bool compareScalar(std::string_view name, std::uint64_t a, std::uint64_t b, bool
   const std::string_view what = name.substr(0, 2);
   if (name.ends_with("_u64"))
     scc = (a == b) == (what == "eq");
-  else if (what == "eq") scc = x == y;
-  else if (what == "lg") scc = x != y;
-  else if (what == "gt") scc = x > y;
-  else if (what == "ge") scc = x >= y;
-  else if (what == "lt") scc = x < y;
-  else if (what == "le") scc = x <= y;
-  else return false;
+  else if (what == "eq")
+    scc = x == y;
+  else if (what == "lg")
+    scc = x != y;
+  else if (what == "gt")
+    scc = x > y;
+  else if (what == "ge")
+    scc = x >= y;
+  else if (what == "lt")
+    scc = x < y;
+  else if (what == "le")
+    scc = x <= y;
+  else
+    return false;
   return true;
 }
 

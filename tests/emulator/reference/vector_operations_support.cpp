@@ -14,11 +14,21 @@ using Function = std::uint64_t (*)(C&, In);
 using Table = std::map<std::string_view, VectorOperation>;
 using enum Type;
 
-std::uint64_t u(std::int64_t x) { return static_cast<std::uint64_t>(x); }
-std::uint64_t low(std::uint64_t x, unsigned bits) { return x & maskOf(bits); }
-std::uint64_t byteAt(std::uint64_t x, unsigned i) { return x >> 8 * i & 255; }
-template <class T> T median(T a, T b, T c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
-std::uint64_t saturate(std::int64_t x, std::int64_t least, std::int64_t most) { return u(std::clamp(x, least, most)); }
+std::uint64_t u(std::int64_t x) {
+  return static_cast<std::uint64_t>(x);
+}
+std::uint64_t low(std::uint64_t x, unsigned bits) {
+  return x & maskOf(bits);
+}
+std::uint64_t byteAt(std::uint64_t x, unsigned i) {
+  return x >> 8 * i & 255;
+}
+template <class T> T median(T a, T b, T c) {
+  return std::max(std::min(a, b), std::min(std::max(a, b), c));
+}
+std::uint64_t saturate(std::int64_t x, std::int64_t least, std::int64_t most) {
+  return u(std::clamp(x, least, most));
+}
 
 std::uint64_t highestBit(std::uint64_t x, unsigned value) { // distance from bit 31, -1 when there is none
   for (unsigned i = 0; i < 32; ++i)
@@ -35,7 +45,9 @@ std::uint64_t reversed(std::uint64_t x) {
 std::uint64_t bitsBelow(C& c, unsigned from) { // of the lane, in the half that starts at `from`
   return c.lane <= from ? 0 : maskOf(std::min(c.lane - from, 32u));
 }
-std::uint64_t absoluteDifference(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
+std::uint64_t absoluteDifference(std::uint64_t a, std::uint64_t b) {
+  return a > b ? a - b : b - a;
+}
 
 std::uint64_t permuted(std::uint64_t high, std::uint64_t lowWord, std::uint64_t selector) {
   std::uint64_t r = 0;
@@ -134,18 +146,29 @@ void conversions(Table& t) {
   add("v_cvt_f32_u32", f32, {b32}, [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(s[0])); });
   add("v_cvt_f64_i32", f64, {b32}, [](C& c, In s) { return c.n.fromInteger(d, signed32(s[0])); });
   add("v_cvt_f64_u32", f64, {b32}, [](C& c, In s) { return c.n.fromInteger(d, static_cast<double>(s[0])); });
-  add("v_cvt_f16_i16", f16, {b16}, [](C& c, In s) { return c.n.fromInteger(h, static_cast<double>(extended(s[0], 16))); });
+  add("v_cvt_f16_i16", f16, {b16},
+      [](C& c, In s) { return c.n.fromInteger(h, static_cast<double>(extended(s[0], 16))); });
   add("v_cvt_f16_u16", f16, {b16}, [](C& c, In s) { return c.n.fromInteger(h, static_cast<double>(s[0])); });
-  add("v_cvt_i32_f32", b32, {f32}, [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(s32, s[0], -0x1p31, 0x1p31 - 1))); });
-  add("v_cvt_u32_f32", b32, {f32}, [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(s32, s[0], 0, 0x1p32 - 1))); });
-  add("v_cvt_i32_f64", b32, {f64}, [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(d, s[0], -0x1p31, 0x1p31 - 1))); });
-  add("v_cvt_u32_f64", b32, {f64}, [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(d, s[0], 0, 0x1p32 - 1))); });
-  add("v_cvt_i16_f16", b16, {f16}, [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(h, s[0], -0x1p15, 0x1p15 - 1))); });
-  add("v_cvt_u16_f16", b16, {f16}, [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(h, s[0], 0, 0x1p16 - 1))); });
-  add("v_cvt_f32_ubyte0", f32, {b32}, [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 0))); });
-  add("v_cvt_f32_ubyte1", f32, {b32}, [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 1))); });
-  add("v_cvt_f32_ubyte2", f32, {b32}, [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 2))); });
-  add("v_cvt_f32_ubyte3", f32, {b32}, [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 3))); });
+  add("v_cvt_i32_f32", b32, {f32},
+      [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(s32, s[0], -0x1p31, 0x1p31 - 1))); });
+  add("v_cvt_u32_f32", b32, {f32},
+      [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(s32, s[0], 0, 0x1p32 - 1))); });
+  add("v_cvt_i32_f64", b32, {f64},
+      [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(d, s[0], -0x1p31, 0x1p31 - 1))); });
+  add("v_cvt_u32_f64", b32, {f64},
+      [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(d, s[0], 0, 0x1p32 - 1))); });
+  add("v_cvt_i16_f16", b16, {f16},
+      [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(h, s[0], -0x1p15, 0x1p15 - 1))); });
+  add("v_cvt_u16_f16", b16, {f16},
+      [](C& c, In s) { return u(static_cast<std::int64_t>(c.n.toInteger(h, s[0], 0, 0x1p16 - 1))); });
+  add("v_cvt_f32_ubyte0", f32, {b32},
+      [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 0))); });
+  add("v_cvt_f32_ubyte1", f32, {b32},
+      [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 1))); });
+  add("v_cvt_f32_ubyte2", f32, {b32},
+      [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 2))); });
+  add("v_cvt_f32_ubyte3", f32, {b32},
+      [](C& c, In s) { return c.n.fromInteger(s32, static_cast<double>(byteAt(s[0], 3))); });
   add("v_cvt_pkrtz_f16_f32", b32, {f32, f32},
       [](C& c, In s) { return c.n.towardZeroF16(s[0]) | c.n.towardZeroF16(s[1]) << 16; });
   add("v_cvt_pk_u16_u32", b32, {b32, b32},
@@ -158,18 +181,25 @@ void conversions(Table& t) {
   add("v_frexp_exp_i16_f16", b16, {f16}, [](C& c, In s) { return u(exponentOf(valueOf(h, c.n.input(h, s[0])))); });
   t["v_fmaak_f32"] = {f32, {f32, f32, f32}, [](C& c, In s) { return c.n.fma(s32, s[0], s[1], s[2]); }};
   t["v_fmamk_f32"] = {f32, {f32, f32, f32}, [](C& c, In s) { return c.n.fma(s32, s[0], s[1], s[2]); }};
-  const auto minMax3 = [&](const char* name, Type type, Function run) { t[name] = {type, {type, type, type}, run, false, false, type == f16}; };
+  const auto minMax3 = [&](const char* name, Type type, Function run) {
+    t[name] = {type, {type, type, type}, run, false, false, type == f16};
+  };
   minMax3("v_min3_f32", f32, [](C& c, In s) { return c.n.min(s32, c.n.min(s32, s[0], s[1]), s[2]); });
   minMax3("v_max3_f32", f32, [](C& c, In s) { return c.n.max(s32, c.n.max(s32, s[0], s[1]), s[2]); });
 }
 
 void integers(Table& t) {
-  const auto add = [&](const char* name, unsigned sources, Function run) { t[name] = {b32, std::vector<Type>(sources, b32), run}; };
+  const auto add = [&](const char* name, unsigned sources, Function run) {
+    t[name] = {b32, std::vector<Type>(sources, b32), run};
+  };
   add("v_mov_b32", 1, [](C&, In s) { return s[0]; });
   add("v_not_b32", 1, [](C&, In s) { return ~s[0]; });
   add("v_bfrev_b32", 1, [](C&, In s) { return reversed(s[0]); });
   add("v_ffbh_u32", 1, [](C&, In s) { return highestBit(s[0], 1); });
-  add("v_ffbl_b32", 1, [](C&, In s) { const auto r = highestBit(reversed(s[0]), 1); return r; });
+  add("v_ffbl_b32", 1, [](C&, In s) {
+    const auto r = highestBit(reversed(s[0]), 1);
+    return r;
+  });
   add("v_ffbh_i32", 1, [](C&, In s) { return highestBit(s[0], (s[0] >> 31 & 1) == 0); });
   add("v_add_u32", 2, [](C&, In s) { return s[0] + s[1]; });
   add("v_sub_u32", 2, [](C&, In s) { return s[0] - s[1]; });
@@ -213,8 +243,10 @@ void integers(Table& t) {
   add("v_alignbit_b32", 3, [](C&, In s) { return (s[0] << 32 | s[1]) >> (s[2] & 31); });
   add("v_alignbyte_b32", 3, [](C&, In s) { return (s[0] << 32 | s[1]) >> 8 * (s[2] & 3); });
   add("v_perm_b32", 3, [](C&, In s) { return permuted(s[0], s[1], s[2]); });
-  add("v_min3_i32", 3, [](C&, In s) { return u(std::min({extended(s[0], 32), extended(s[1], 32), extended(s[2], 32)})); });
-  add("v_max3_i32", 3, [](C&, In s) { return u(std::max({extended(s[0], 32), extended(s[1], 32), extended(s[2], 32)})); });
+  add("v_min3_i32", 3,
+      [](C&, In s) { return u(std::min({extended(s[0], 32), extended(s[1], 32), extended(s[2], 32)})); });
+  add("v_max3_i32", 3,
+      [](C&, In s) { return u(std::max({extended(s[0], 32), extended(s[1], 32), extended(s[2], 32)})); });
   add("v_med3_i32", 3, [](C&, In s) { return u(median(extended(s[0], 32), extended(s[1], 32), extended(s[2], 32))); });
   add("v_min3_u32", 3, [](C&, In s) { return std::min({s[0], s[1], s[2]}); });
   add("v_max3_u32", 3, [](C&, In s) { return std::max({s[0], s[1], s[2]}); });
@@ -238,7 +270,8 @@ void integers(Table& t) {
     return (r << 16) + s[2];
   });
   add("v_sad_u16", 3, [](C&, In s) {
-    return s[2] + absoluteDifference(s[0] & 0xffff, s[1] & 0xffff) + absoluteDifference(low(s[0], 32) >> 16, low(s[1], 32) >> 16);
+    return s[2] + absoluteDifference(s[0] & 0xffff, s[1] & 0xffff) +
+           absoluteDifference(low(s[0], 32) >> 16, low(s[1], 32) >> 16);
   });
   add("v_sad_u32", 3, [](C&, In s) { return s[2] + absoluteDifference(s[0], s[1]); });
   add("v_dot4_i32_i8", 3, [](C&, In s) { return dot(s, 8, true, 4); });
@@ -273,7 +306,8 @@ void shortIntegers(Table& t) {
   add("v_mad_u16", [](C&, In s) { return s[0] * s[1] + s[2]; }, 3, true);
   add("v_mad_i16", [](C&, In s) { return s[0] * s[1] + s[2]; }, 3, true);
   t["v_mad_u32_u16"] = {b32, {b16, b16, b32}, [](C&, In s) { return s[0] * s[1] + s[2]; }};
-  t["v_mad_i32_i16"] = {b32, {b16, b16, b32}, [](C&, In s) { return u(extended(s[0], 16) * extended(s[1], 16)) + s[2]; }};
+  t["v_mad_i32_i16"] = {
+      b32, {b16, b16, b32}, [](C&, In s) { return u(extended(s[0], 16) * extended(s[1], 16)) + s[2]; }};
 }
 
 /// Two elements side by side.
@@ -284,7 +318,9 @@ template <unsigned bits, class F> std::uint64_t each(In s, F f) {
 
 void packed(Table& t) {
   using U = std::uint64_t;
-  const auto shorts = [&](const char* name, Function run, unsigned n = 2) { t[name] = {pkB16, std::vector<Type>(n, pkB16), run}; };
+  const auto shorts = [&](const char* name, Function run, unsigned n = 2) {
+    t[name] = {pkB16, std::vector<Type>(n, pkB16), run};
+  };
   shorts("v_pk_add_u16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return a + b; }); });
   shorts("v_pk_add_i16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return a + b; }); });
   shorts("v_pk_sub_u16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return a - b; }); });
@@ -292,24 +328,32 @@ void packed(Table& t) {
   shorts("v_pk_mul_lo_u16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return a * b; }); });
   shorts("v_pk_min_u16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return std::min(a, b); }); });
   shorts("v_pk_max_u16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return std::max(a, b); }); });
-  shorts("v_pk_min_i16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return extended(a, 16) < extended(b, 16) ? a : b; }); });
-  shorts("v_pk_max_i16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return extended(a, 16) > extended(b, 16) ? a : b; }); });
+  shorts("v_pk_min_i16",
+         [](C&, In s) { return each<16>(s, [](U a, U b, U) { return extended(a, 16) < extended(b, 16) ? a : b; }); });
+  shorts("v_pk_max_i16",
+         [](C&, In s) { return each<16>(s, [](U a, U b, U) { return extended(a, 16) > extended(b, 16) ? a : b; }); });
   shorts("v_pk_lshlrev_b16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return b << (a & 15); }); });
   shorts("v_pk_lshrrev_b16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return b >> (a & 15); }); });
-  shorts("v_pk_ashrrev_i16", [](C&, In s) { return each<16>(s, [](U a, U b, U) { return u(extended(b, 16) >> (a & 15)); }); });
+  shorts("v_pk_ashrrev_i16",
+         [](C&, In s) { return each<16>(s, [](U a, U b, U) { return u(extended(b, 16) >> (a & 15)); }); });
   shorts("v_pk_mad_u16", [](C&, In s) { return each<16>(s, [](U a, U b, U c) { return a * b + c; }); }, 3);
   shorts("v_pk_mad_i16", [](C&, In s) { return each<16>(s, [](U a, U b, U c) { return a * b + c; }); }, 3);
-  const auto halves = [&](const char* name, Function run, unsigned n = 2) { t[name] = {pkF16, std::vector<Type>(n, pkF16), run}; };
+  const auto halves = [&](const char* name, Function run, unsigned n = 2) {
+    t[name] = {pkF16, std::vector<Type>(n, pkF16), run};
+  };
   constexpr auto h = Format::f16, s32 = Format::f32;
   halves("v_pk_add_f16", [](C& c, In s) { return each<16>(s, [&](U a, U b, U) { return c.n.add(h, a, b); }); });
   halves("v_pk_mul_f16", [](C& c, In s) { return each<16>(s, [&](U a, U b, U) { return c.n.mul(h, a, b); }); });
   halves("v_pk_min_f16", [](C& c, In s) { return each<16>(s, [&](U a, U b, U) { return c.n.min(h, a, b); }); });
   halves("v_pk_max_f16", [](C& c, In s) { return each<16>(s, [&](U a, U b, U) { return c.n.max(h, a, b); }); });
   halves("v_pk_fma_f16", [](C& c, In s) { return each<16>(s, [&](U a, U b, U d) { return c.n.fma(h, a, b, d); }); }, 3);
-  const auto singles = [&](const char* name, Function run, unsigned n = 2) { t[name] = {pkF32, std::vector<Type>(n, pkF32), run}; };
+  const auto singles = [&](const char* name, Function run, unsigned n = 2) {
+    t[name] = {pkF32, std::vector<Type>(n, pkF32), run};
+  };
   singles("v_pk_add_f32", [](C& c, In s) { return each<32>(s, [&](U a, U b, U) { return c.n.add(s32, a, b); }); });
   singles("v_pk_mul_f32", [](C& c, In s) { return each<32>(s, [&](U a, U b, U) { return c.n.mul(s32, a, b); }); });
-  singles("v_pk_fma_f32", [](C& c, In s) { return each<32>(s, [&](U a, U b, U d) { return c.n.fma(s32, a, b, d); }); }, 3);
+  singles(
+      "v_pk_fma_f32", [](C& c, In s) { return each<32>(s, [&](U a, U b, U d) { return c.n.fma(s32, a, b, d); }); }, 3);
 }
 
 } // namespace

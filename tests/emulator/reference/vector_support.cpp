@@ -17,20 +17,34 @@ using isa::SdwaSel;
 int dppSource(const isa::Modifiers& mods, int lane) {
   const int row = lane & ~15, in = lane & 15, amount = mods.dppAmount;
   switch (mods.dpp) {
-  case DppCtrl::none: return lane;
-  case DppCtrl::quadPerm: return (lane & ~3) + mods.quadPerm[static_cast<unsigned>(lane & 3)];
-  case DppCtrl::rowShl: return in + amount < 16 ? lane + amount : -1;
-  case DppCtrl::rowShr: return in >= amount ? lane - amount : -1;
-  case DppCtrl::rowRor: return row + (in - amount + 16) % 16;
-  case DppCtrl::waveShl: return lane < 63 ? lane + 1 : -1;
-  case DppCtrl::waveRol: return (lane + 1) % 64;
-  case DppCtrl::waveShr: return lane - 1;
-  case DppCtrl::waveRor: return (lane + 63) % 64;
-  case DppCtrl::rowMirror: return row + 15 - in;
-  case DppCtrl::rowHalfMirror: return (lane & ~7) + 7 - (lane & 7);
-  case DppCtrl::rowBcast15: return lane >= 16 ? row - 1 : -1;
-  case DppCtrl::rowBcast31: return lane >= 32 ? 31 : -1;
-  case DppCtrl::rowNewBcast: return row + amount;
+  case DppCtrl::none:
+    return lane;
+  case DppCtrl::quadPerm:
+    return (lane & ~3) + mods.quadPerm[static_cast<unsigned>(lane & 3)];
+  case DppCtrl::rowShl:
+    return in + amount < 16 ? lane + amount : -1;
+  case DppCtrl::rowShr:
+    return in >= amount ? lane - amount : -1;
+  case DppCtrl::rowRor:
+    return row + (in - amount + 16) % 16;
+  case DppCtrl::waveShl:
+    return lane < 63 ? lane + 1 : -1;
+  case DppCtrl::waveRol:
+    return (lane + 1) % 64;
+  case DppCtrl::waveShr:
+    return lane - 1;
+  case DppCtrl::waveRor:
+    return (lane + 63) % 64;
+  case DppCtrl::rowMirror:
+    return row + 15 - in;
+  case DppCtrl::rowHalfMirror:
+    return (lane & ~7) + 7 - (lane & 7);
+  case DppCtrl::rowBcast15:
+    return lane >= 16 ? row - 1 : -1;
+  case DppCtrl::rowBcast31:
+    return lane >= 32 ? 31 : -1;
+  case DppCtrl::rowNewBcast:
+    return row + amount;
   }
   return -1;
 }
@@ -40,13 +54,20 @@ struct Field {
 };
 Field fieldOf(SdwaSel sel) {
   switch (sel) {
-  case SdwaSel::byte0: return {0, 8};
-  case SdwaSel::byte1: return {8, 8};
-  case SdwaSel::byte2: return {16, 8};
-  case SdwaSel::byte3: return {24, 8};
-  case SdwaSel::word0: return {0, 16};
-  case SdwaSel::word1: return {16, 16};
-  case SdwaSel::dword: break;
+  case SdwaSel::byte0:
+    return {0, 8};
+  case SdwaSel::byte1:
+    return {8, 8};
+  case SdwaSel::byte2:
+    return {16, 8};
+  case SdwaSel::byte3:
+    return {24, 8};
+  case SdwaSel::word0:
+    return {0, 16};
+  case SdwaSel::word1:
+    return {16, 16};
+  case SdwaSel::dword:
+    break;
   }
   return {0, 32};
 }
@@ -57,9 +78,15 @@ Format formatOf(Type t) {
 bool isFloat(Type t) {
   return t == Type::f16 || t == Type::f32 || t == Type::f64 || t == Type::pkF16 || t == Type::pkF32;
 }
-bool isWide(Type t) { return t == Type::f64 || t == Type::b64 || t == Type::pkF32; }
-bool isPacked(Type t) { return t == Type::pkF16 || t == Type::pkB16 || t == Type::pkF32; }
-bool isHalf(Type t) { return t == Type::f16 || t == Type::b16; }
+bool isWide(Type t) {
+  return t == Type::f64 || t == Type::b64 || t == Type::pkF32;
+}
+bool isPacked(Type t) {
+  return t == Type::pkF16 || t == Type::pkB16 || t == Type::pkF32;
+}
+bool isHalf(Type t) {
+  return t == Type::f16 || t == Type::b16;
+}
 
 std::uint64_t constantOf(const isa::Operand& operand, Type type) {
   if (operand.kind == OperandKind::fpImm) {
@@ -67,10 +94,13 @@ std::uint64_t constantOf(const isa::Operand& operand, Type type) {
     case Type::f16:
     case Type::b16:
     case Type::pkF16:
-    case Type::pkB16: return roundTo(Format::f16, operand.fp, 0);
+    case Type::pkB16:
+      return roundTo(Format::f16, operand.fp, 0);
     case Type::f64:
-    case Type::b64: return std::bit_cast<std::uint64_t>(operand.fp);
-    default: return roundTo(Format::f32, operand.fp, 0);
+    case Type::b64:
+      return std::bit_cast<std::uint64_t>(operand.fp);
+    default:
+      return roundTo(Format::f32, operand.fp, 0);
     }
   }
   return isWide(type) ? static_cast<std::uint64_t>(operand.imm) : static_cast<std::uint32_t>(operand.imm);
@@ -80,10 +110,13 @@ std::uint64_t constantOf(const isa::Operand& operand, Type type) {
 std::uint64_t rawSource(const Machine& m, const isa::Operand& operand, Type type, unsigned lane) {
   switch (operand.kind) {
   case OperandKind::vgpr:
-  case OperandKind::agpr: return m.read(m.physical(operand), lane, isWide(type) ? 2 : 1);
+  case OperandKind::agpr:
+    return m.read(m.physical(operand), lane, isWide(type) ? 2 : 1);
   case OperandKind::imm:
-  case OperandKind::fpImm: return constantOf(operand, type);
-  default: return isWide(type) ? m.scalar64(operand) : m.scalar32(operand);
+  case OperandKind::fpImm:
+    return constantOf(operand, type);
+  default:
+    return isWide(type) ? m.scalar64(operand) : m.scalar32(operand);
   }
 }
 
@@ -168,8 +201,8 @@ std::uint64_t placed(const isa::Modifiers& mods, const VectorOperation& operatio
 /// Lanes that are written: active, not masked by DPP, and with a source to read (a zero where bound_ctrl says so).
 struct LaneView {
   bool written = false;
-  bool zero = false;   ///< source 0 reads 0
-  unsigned from = 0;   ///< lane of source 0
+  bool zero = false; ///< source 0 reads 0
+  unsigned from = 0; ///< lane of source 0
 };
 LaneView viewOf(const Machine& m, const isa::Modifiers& mods, unsigned lane) {
   LaneView view{m.active(lane), false, lane};
@@ -209,21 +242,36 @@ std::uint64_t laneSource(const Machine& m, const isa::Instruction& inst, const S
 
 bool holds(std::string_view what, int order) {
   const bool lt = order == -1, eq = order == 0, gt = order == 1, unordered = order == 2;
-  if (what == "f") return false;
-  if (what == "lt") return lt;
-  if (what == "eq") return eq;
-  if (what == "le") return lt || eq;
-  if (what == "gt") return gt;
-  if (what == "lg" || what == "ne") return lt || gt;
-  if (what == "ge") return gt || eq;
-  if (what == "o") return !unordered;
-  if (what == "u") return unordered;
-  if (what == "nge") return !(gt || eq);
-  if (what == "nlg") return !(lt || gt);
-  if (what == "ngt") return !gt;
-  if (what == "nle") return !(lt || eq);
-  if (what == "neq") return !eq;
-  if (what == "nlt") return !lt;
+  if (what == "f")
+    return false;
+  if (what == "lt")
+    return lt;
+  if (what == "eq")
+    return eq;
+  if (what == "le")
+    return lt || eq;
+  if (what == "gt")
+    return gt;
+  if (what == "lg" || what == "ne")
+    return lt || gt;
+  if (what == "ge")
+    return gt || eq;
+  if (what == "o")
+    return !unordered;
+  if (what == "u")
+    return unordered;
+  if (what == "nge")
+    return !(gt || eq);
+  if (what == "nlg")
+    return !(lt || gt);
+  if (what == "ngt")
+    return !gt;
+  if (what == "nle")
+    return !(lt || eq);
+  if (what == "neq")
+    return !eq;
+  if (what == "nlt")
+    return !lt;
   return true; // t, tru
 }
 
@@ -251,8 +299,12 @@ bool stepCompare(Machine& m, const isa::Instruction& inst) {
   const std::string_view what = rest.substr(0, rest.find('_')), kind = rest.substr(rest.find('_') + 1);
   const bool real = kind[0] == 'f', isSigned = kind[0] == 'i';
   const unsigned bits = kind.ends_with("16") ? 16 : kind.ends_with("64") ? 64 : 32;
-  const Type type = real ? (bits == 16 ? Type::f16 : bits == 64 ? Type::f64 : Type::f32)
-                         : (bits == 16 ? Type::b16 : bits == 64 ? Type::b64 : Type::b32);
+  const Type type = real ? (bits == 16   ? Type::f16
+                            : bits == 64 ? Type::f64
+                                         : Type::f32)
+                         : (bits == 16   ? Type::b16
+                            : bits == 64 ? Type::b64
+                                         : Type::b32);
   const Shape shape = shapeOf(inst);
   const Numbers numbers(m.mode);
   std::uint64_t result = 0;
@@ -428,11 +480,16 @@ bool stepLane(Machine& m, const isa::Instruction& inst) {
 
 bool step(Machine& machine, const isa::Instruction& inst) {
   switch (inst.cls) {
-  case isa::InstClass::salu: return stepScalar(machine, inst);
-  case isa::InstClass::valu: return stepLane(machine, inst) || stepVector(machine, inst);
-  case isa::InstClass::mfma: return stepMatrix(machine, inst);
-  case isa::InstClass::lds: return stepLds(machine, inst);
-  default: return stepMemory(machine, inst);
+  case isa::InstClass::salu:
+    return stepScalar(machine, inst);
+  case isa::InstClass::valu:
+    return stepLane(machine, inst) || stepVector(machine, inst);
+  case isa::InstClass::mfma:
+    return stepMatrix(machine, inst);
+  case isa::InstClass::lds:
+    return stepLds(machine, inst);
+  default:
+    return stepMemory(machine, inst);
   }
 }
 
