@@ -127,6 +127,7 @@ class Worker {
     if (!chosen)
       return bad(outcome, chosen.error());
     item.name = chosen->name;
+    limitMemory(chosen->bytes.size());
     const auto object = object::CodeObject::parse(std::move(chosen->bytes), item.name);
     if (!object)
       return bad(outcome, object.error());
@@ -152,6 +153,17 @@ class Worker {
 
  private:
   std::map<std::string, std::unique_ptr<isa::Codec>> codecs;
+  std::size_t seen = 0; ///< bytes of objects since they were made
+
+  /// Decoders remember every encoding they have seen, which over a large library is more than it is worth.
+  void limitMemory(std::size_t next) {
+    constexpr std::size_t enough = std::size_t{256} << 20;
+    if (seen > enough) {
+      codecs.clear();
+      seen = 0;
+    }
+    seen += next;
+  }
 
   static Outcome bad(Outcome& outcome, const Error& error) {
     outcome.state = Outcome::State::bad;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <optional>
 
 namespace asmevo::emulator {
@@ -67,7 +68,8 @@ class PreparedKernel final : public Kernel {
     }
     if (options.coverage || !options.traceWorkgroups.empty())
       image->instrument();
-    const std::vector<std::unique_ptr<FindingObserver>> judges = judgesOf(options);
+    const std::shared_ptr<StrictKnowledge> knowledge = options.strict ? borrow(options.strict->llvmDistances) : nullptr;
+    const std::vector<std::unique_ptr<FindingObserver>> judges = judgesOf(options, knowledge);
     std::vector<Observer*> observers;
     for (const auto& judge : judges)
       observers.push_back(judge.get());
@@ -108,12 +110,23 @@ class PreparedKernel final : public Kernel {
  private:
   static constexpr std::size_t codeRegion = 0, packetRegion = 1, kernargRegion = 2, firstBuffer = 3;
 
+  /// Knowledge that no run under way uses; it comes back to the pool by itself.
+  std::shared_ptr<StrictKnowledge> borrow(bool llvmDistances) const {
+    const std::lock_guard guard(poolLock);
+    auto& pool = llvmDistances ? poolWithLlvm : poolByManual;
+    for (const auto& known : pool)
+      if (known.use_count() == 1)
+        return known;
+    return pool.emplace_back(makeStrictKnowledge(kernel, target, llvmDistances));
+  }
+
   /// What a strict run is judged by. The first delivers memory, so that the others see what it does.
-  std::vector<std::unique_ptr<FindingObserver>> judgesOf(const RunOptions& options) const {
+  std::vector<std::unique_ptr<FindingObserver>> judgesOf(const RunOptions& options,
+                                                         std::shared_ptr<StrictKnowledge> knowledge) const {
     std::vector<std::unique_ptr<FindingObserver>> judges;
     if (!options.strict)
       return judges;
-    judges.push_back(makeStrictChecker(*options.strict, kernel, target));
+    judges.push_back(makeStrictChecker(*options.strict, std::move(knowledge)));
     if (options.strict->races) {
       judges.push_back(makeRaceDetector());
       judges.push_back(makeBoundsChecker());
@@ -162,6 +175,8 @@ class PreparedKernel final : public Kernel {
   std::shared_ptr<const CodeImage> image;
   object::Kernel kernel;
   object::Target target;
+  mutable std::mutex poolLock; ///< guards the pools
+  mutable std::vector<std::shared_ptr<StrictKnowledge>> poolByManual, poolWithLlvm;
 };
 
 } // namespace

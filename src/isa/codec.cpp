@@ -124,8 +124,8 @@ const char* refusedSyntax(std::string_view text) {
   for (const char c : text)
     if (static_cast<unsigned char>(c) < 0x20 && c != '\t')
       return "control characters and newlines are not allowed";
-  // No instruction has quotes, and LLVM 22.1's parser never comes back from a string without an end.
-  if (text.find_first_of("\"'\\`") != std::string_view::npos)
+  // Only ds_swizzle_b32 has a string (its mask), and LLVM 22.1's parser never comes back from one without an end.
+  if (text.find_first_of("'\\`") != std::string_view::npos || std::ranges::count(text, '"') % 2 != 0)
     return "quotes are not allowed";
   for (const std::string_view comment : {";", "//", "/*", "#"})
     if (text.find(comment) != std::string_view::npos)

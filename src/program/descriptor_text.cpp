@@ -59,6 +59,8 @@ DescriptorDirectives directivesFor(const object::Target& target, const object::K
       continue;
     } else if (name == ".amdhsa_tg_split" && value == 0) {
       continue;
+    } else if (name == ".amdhsa_workgroup_processor_mode" && value == 0 && target.processor.starts_with("gfx125")) {
+      continue; // it has no other mode
     } else if (!hasArchitectedFlatScratch && name == ".amdhsa_enable_private_segment") {
       list.emplace_back(".amdhsa_system_sgpr_private_segment_wavefront_offset", value);
     } else if (hasArchitectedFlatScratch && value == 0 &&
@@ -68,6 +70,11 @@ DescriptorDirectives directivesFor(const object::Target& target, const object::K
       list.emplace_back(name, value);
     }
   }
+  // INST_PREF_SIZE: 6 bits on GFX11, 8 from GFX12 on (LLVM AMDGPUUsage, compute_pgm_rsrc3).
+  const bool isGfx11 = target.processor.starts_with("gfx11"), isGfx12 = target.processor.starts_with("gfx12");
+  if (const unsigned prefetch = (descriptor.rsrc3() >> 4) & (isGfx12 ? 0xffU : 0x3fU);
+      prefetch != 0 && (isGfx11 || isGfx12))
+    list.emplace_back(".amdhsa_inst_pref_size", prefetch);
   return list;
 }
 

@@ -47,20 +47,6 @@ Result<std::uint64_t> address(const json& value) {
   return badInput("patch: an address must be a string like \"0x1900\"");
 }
 
-Result<Bytes> hexBytes(const std::string& digits) {
-  Bytes bytes;
-  for (std::size_t i = 0; i + 1 < digits.size() && digits.size() % 2 == 0; i += 2) {
-    std::uint8_t value = 0;
-    const auto parsed = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
-    if (parsed.ec != std::errc() || parsed.ptr != digits.data() + i + 2)
-      return badInput("patch: '{}' is no row of hex digits", digits.substr(0, 40));
-    bytes.push_back(value);
-  }
-  if (bytes.size() * 2 != digits.size())
-    return badInput("patch: '{}' is no row of hex digits", digits.substr(0, 40));
-  return bytes;
-}
-
 Result<const json*> list(const json& object, const char* name) {
   const json* value = member(object, name);
   if (!value || !value->is_array())
@@ -114,7 +100,7 @@ class Patcher {
       ASMEVO_TRY(edit.ldsBytes, number("lds_bytes", 160 * 1024));
       if (member(entry, "descriptor")) {
         ASMEVO_TRY(const std::string digits, text(entry, "descriptor"));
-        ASMEVO_TRY(const Bytes bytes, hexBytes(digits));
+        ASMEVO_TRY(const Bytes bytes, bytesOfHex(digits));
         object::KernelDescriptor descriptor;
         if (bytes.size() != descriptor.raw.size())
           return badInput("patch: the descriptor of {} has {} bytes", name, bytes.size());
@@ -133,8 +119,8 @@ class Patcher {
       ASMEVO_TRY(const std::uint64_t at, address(*place));
       ASMEVO_TRY(const std::string before, text(entry, "original"));
       ASMEVO_TRY(const std::string after, text(entry, "replacement"));
-      ASMEVO_TRY(const Bytes original, hexBytes(before));
-      ASMEVO_TRY(const Bytes replacement, hexBytes(after));
+      ASMEVO_TRY(const Bytes original, bytesOfHex(before));
+      ASMEVO_TRY(const Bytes replacement, bytesOfHex(after));
       ASMEVO_CHECK(setBytes(at, original, replacement));
     }
     return {};

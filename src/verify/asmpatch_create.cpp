@@ -20,13 +20,6 @@ std::string hex(std::uint64_t value) {
   return fmt::format("{:#x}", value);
 }
 
-std::string hexBytes(std::span<const std::uint8_t> bytes) {
-  std::string text;
-  for (const std::uint8_t byte : bytes)
-    text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 /// Writes the hunks of one pair of programs.
 class PatchWriter {
  public:
@@ -88,8 +81,7 @@ class PatchWriter {
   json original(const Block& block) const {
     json list = json::array();
     for (const Instr& instr : block.instrs)
-      list.push_back(
-          {{"at", hex(instr.address)}, {"bytes", hexBytes(instr.inst->bytes())}, {"text", instr.inst->text}});
+      list.push_back({{"at", hex(instr.address)}, {"bytes", hexText(instr.inst->bytes())}, {"text", instr.inst->text}});
     return list;
   }
 
@@ -245,8 +237,8 @@ json dataChanges(const object::CodeObject& k0, const object::CodeObject& made, c
         if (now[next] != wanted[next])
           end = next + 1;
       list.push_back({{"at", hex(section.address + at)},
-                      {"original", hexBytes(original.subspan(at, end - at))},
-                      {"replacement", hexBytes(wanted.subspan(at, end - at))}});
+                      {"original", hexText(original.subspan(at, end - at))},
+                      {"replacement", hexText(wanted.subspan(at, end - at))}});
       at = end;
     }
   }
@@ -265,7 +257,7 @@ void addDescriptors(json& resources, const object::CodeObject& made, const objec
     for (std::size_t k = resources.size(); k-- > 0;)
       if (resources[k]["kernel"] == name)
         resources.erase(k);
-    resources.push_back({{"kernel", name}, {"descriptor", hexBytes(b.raw)}});
+    resources.push_back({{"kernel", name}, {"descriptor", hexText(b.raw)}});
   }
 }
 

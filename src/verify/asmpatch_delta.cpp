@@ -21,13 +21,31 @@ std::string_view view(std::span<const std::uint8_t> bytes) {
 void addLiteral(json& ops, std::span<const std::uint8_t> bytes) {
   if (bytes.empty())
     return;
-  std::string digits;
-  for (const std::uint8_t byte : bytes)
-    digits += fmt::format("{:02x}", byte);
-  ops.push_back({{"bytes", std::move(digits)}});
+  ops.push_back({{"bytes", hexText(bytes)}});
 }
 
 } // namespace
+
+std::string hexText(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes)
+    text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+Result<Bytes> bytesOfHex(const std::string& digits) {
+  Bytes bytes;
+  for (std::size_t i = 0; i + 1 < digits.size() && digits.size() % 2 == 0; i += 2) {
+    std::uint8_t value = 0;
+    const auto parsed = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != digits.data() + i + 2)
+      break;
+    bytes.push_back(value);
+  }
+  if (bytes.size() * 2 != digits.size())
+    return badInput("patch: '{}' is no row of hex digits", digits.substr(0, 40));
+  return bytes;
+}
 
 json makeDelta(std::span<const std::uint8_t> from, std::span<const std::uint8_t> to) {
   std::unordered_map<std::string_view, std::size_t> places; // first place of each aligned block
@@ -80,16 +98,10 @@ Result<Bytes> applyDelta(std::span<const std::uint8_t> from, const json& delta) 
       const auto piece = from.subspan(offset, size);
       out.insert(out.end(), piece.begin(), piece.end());
     } else if (isObject && op.contains("bytes") && op["bytes"].is_string()) {
-      const std::string digits = op["bytes"].get<std::string>();
-      if (digits.size() % 2 != 0 || digits.size() / 2 > largestResult - out.size())
-        return badInput("patch: the delta has an odd row of hex digits");
-      for (std::size_t i = 0; i < digits.size(); i += 2) {
-        std::uint8_t value = 0;
-        const auto parsed = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
-        if (parsed.ec != std::errc() || parsed.ptr != digits.data() + i + 2)
-          return badInput("patch: the delta has a bad row of hex digits");
-        out.push_back(value);
-      }
+      ASMEVO_TRY(const Bytes piece, bytesOfHex(op["bytes"].get<std::string>()));
+      if (piece.size() > largestResult - out.size())
+        return badInput("patch: the delta makes more than {} bytes", largestResult);
+      out.insert(out.end(), piece.begin(), piece.end());
     } else {
       return badInput("patch: a delta holds copies and bytes only");
     }

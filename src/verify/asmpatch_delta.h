@@ -8,8 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include <span>
+#include <string>
 
 namespace asmevo::verify {
+
+/// Rows of hex digits, as patches hold bytes.
+std::string hexText(std::span<const std::uint8_t> bytes);
+Result<Bytes> bytesOfHex(const std::string& digits);
 
 /// What hunks, resources and data of a patch make of K0.
 Result<Bytes> applyEdits(const object::CodeObject& k0, const nlohmann::json& patch);

@@ -78,19 +78,25 @@ emulator::RunOptions strictOptions(const Options& options, std::uint64_t k0Instr
   return run;
 }
 
-/// K0's strict runs. A sample that cannot run alone, because its workgroups wait for others, gives way to all of them.
+/// K0's strict runs; `buffers`: what all workgroups leave in order. A sample that cannot run alone, because its
+/// workgroups wait for others, gives way to all of them.
 StrictCase measureStrict(device::LoadedKernel& kernel, const dispatch::Case& launch, std::uint64_t instructions,
-                         const Options& options) {
+                         const std::vector<Bytes>& buffers, const Options& options) {
   const emulator::RunOptions run = strictOptions(options, instructions);
   std::vector<std::uint64_t> sample = strictSample(workgroupsOf(launch), instructions, options.strictBudget,
                                                    options.seeds.empty() ? 0 : options.seeds[0]);
+  std::vector<Bytes> inOrder = buffers;
   if (!sample.empty()) {
     emulator::RunOptions alone = run;
     alone.onlyWorkgroups = sample;
-    if (!kernel.launch(launch, alone))
+    if (auto outcome = kernel.launch(launch, alone))
+      inOrder = std::move(outcome->buffers);
+    else
       sample.clear();
   }
-  return runStrictly(kernel, launch, run, std::move(sample));
+  StrictCase result = runStrictly(kernel, launch, run, std::move(sample));
+  result.inOrder = std::move(inOrder);
+  return result;
 }
 
 BaselineCase measureCase(const object::CodeObject& k0, const dispatch::Case& launch, device::Device& device,
@@ -117,7 +123,7 @@ BaselineCase measureCase(const object::CodeObject& k0, const dispatch::Case& lau
       }
     }
     if (strict)
-      result.strict = measureStrict(*loaded, launch, result.waveInstructions, options);
+      result.strict = measureStrict(*loaded, launch, result.waveInstructions, result.buffers, options);
     return {};
   };
   if (const Status status = attempt(); !status)
@@ -291,7 +297,7 @@ Differential runDifferential(const Baseline& baseline, const object::CodeObject&
         reject(Level::differs, fmt::format("{}: {}", launch.name, report.detail));
       }
     }
-    if (expected.strict && report.equal && steadySeconds() <= deadline) {
+    if (expected.strict && accepted(result.level) && steadySeconds() <= deadline) {
       const StrictCase& strict = result.strict.emplace_back(runStrictly(
           **loaded, launch, strictOptions(options, expected.waveInstructions), expected.strict->workgroups));
       for (std::size_t r = 0; r < strict.runs.size() && report.equal; ++r)

@@ -53,8 +53,6 @@ StrictCase runStrictly(device::LoadedKernel& kernel, const dispatch::Case& launc
   result.workgroups = std::move(sample);
   emulator::RunOptions options = run;
   options.onlyWorkgroups = result.workgroups;
-  if (auto inOrder = kernel.launch(launch, options))
-    result.inOrder = std::move(inOrder->buffers);
   for (const Delivery delivery : everyDelivery) {
     StrictRun& entry = result.runs.emplace_back();
     entry.delivery = delivery;

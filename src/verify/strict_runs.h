@@ -22,7 +22,7 @@ struct StrictRun {
 struct StrictCase {
   std::vector<std::uint64_t> workgroups; ///< those that ran; empty: all
   std::uint64_t workgroupsInAll = 0;
-  std::vector<Bytes> inOrder; ///< buffers that the same workgroups leave without strict delivery
+  std::vector<Bytes> inOrder; ///< of K0: buffers that the same workgroups leave without strict delivery
   std::vector<StrictRun> runs;
 
   /// "all 16 workgroups", "64 of 4096 workgroups"

@@ -53,6 +53,21 @@ TEST_F(Asm, AnEditIsThatEdit) {
   EXPECT_FALSE(std::filesystem::exists(at("none.co")));
 }
 
+TEST_F(Asm, AnEditedKernelComputesTheSame) {
+  const std::string k0 = kernelObject("table_lookup"), k1 = at("k1.co");
+  const std::string source = text("table_lookup", "\ts_add_u32", "\ts_nop 3\n\ts_nop 0\n\ts_add_u32");
+  ASSERT_EQ(runCommand({"asm", source, "--original", k0, "-o", k1}).exit, ok);
+  const std::string dispatch = kernelDispatch("table_lookup");
+  ASSERT_EQ(runCommand({"run", k0, "-d", dispatch, "--out", at("before")}).exit, ok);
+  ASSERT_EQ(runCommand({"run", k1, "-d", dispatch, "--out", at("after")}).exit, ok);
+  std::size_t buffers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(at("before"))) {
+    EXPECT_EQ(contents(entry.path().string()), contents(at("after/" + entry.path().filename().string())));
+    ++buffers;
+  }
+  EXPECT_GE(buffers, 2u);
+}
+
 TEST_F(Asm, ErrorsShowThePlace) {
   const std::string source = text("vector_add", "v_add_f32_e32 v2, v6, v7", "v_ad_f32_e32 v2, v6, v7");
   const CommandResult result = runCommand({"asm", source, "--original", kernelObject("vector_add"), "-o", at("k1.co")});

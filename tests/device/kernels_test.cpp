@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace asmevo {
 namespace {
@@ -95,6 +96,52 @@ TEST_P(Kernels, AreCountedAndTimed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Kernels, testing::ValuesIn(host::kernelNames()), [](const auto& i) { return i.param; });
+
+/// Sizes around those of waves, workgroups and tiles: the guards, tails and partial tiles of every kernel that takes a
+/// size.
+TEST(KernelSizes, EqualTheHostBuildAtTheEdges) {
+  struct Edge {
+    const char* kernel;
+    std::vector<std::size_t> arguments; ///< numbers of the size arguments
+    std::vector<std::vector<std::int32_t>> sizes;
+  };
+  const std::vector<std::vector<std::int32_t>> lengths = {{0},   {1},   {3},   {63},   {64},  {65},
+                                                          {255}, {256}, {257}, {1023}, {4099}};
+  const std::vector<Edge> edges = {
+      {"vector_add", {3}, lengths},
+      {"saxpy", {3}, lengths},
+      {"relu", {2}, lengths},
+      {"reduce_dpp", {2}, lengths},
+      {"histogram", {2}, lengths},
+      {"device_call", {3}, lengths},
+      {"table_lookup", {2, 3}, {{0, 37}, {1, 1}, {64, 3}, {65, 37}, {257, 2}}},
+      {"softmax", {2}, {{1}, {63}, {64}, {65}, {255}, {256}, {257}, {999}}},
+      {"layernorm", {4, 5}, {{1, 1}, {3, 63}, {4, 64}, {5, 65}, {94, 127}, {93, 499}}},
+      {"transpose", {2, 3}, {{1, 1}, {31, 33}, {32, 32}, {33, 31}, {65, 7}, {199, 149}}},
+      {"matmul_tiled", {3, 4, 5}, {{1, 1, 1}, {15, 17, 16}, {16, 16, 15}, {17, 33, 1}, {99, 89, 69}}},
+      {"matmul_mfma", {4}, {{8}, {16}, {24}, {120}}}};
+  const auto device = must(device::makeSimulator("mi300x"));
+  for (const Edge& edge : edges) {
+    const auto kernel = must(device->load(loadObject(kernelObject(edge.kernel)), edge.kernel));
+    dispatch::Case launch = loadDispatch(kernelDispatch(edge.kernel)).cases.at(0);
+    for (const std::vector<std::int32_t>& size : edge.sizes) {
+      for (std::size_t i = 0; i < size.size(); ++i) {
+        Bytes& bytes = launch.arguments.at(edge.arguments[i]).bytes;
+        ASSERT_EQ(bytes.size(), sizeof size[i]) << edge.kernel;
+        std::memcpy(bytes.data(), &size[i], sizeof size[i]);
+      }
+      const std::vector<Bytes> expected = runTwin(edge.kernel, launch);
+      const emulator::RunResult result = must(kernel->launch(launch, {}));
+      EXPECT_TRUE(result.guardViolations.empty()) << edge.kernel << " " << size[0];
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const auto difference = dispatch::compareBuffer(launch.buffers[i], {}, expected[i], result.buffers[i]);
+        EXPECT_FALSE(difference) << edge.kernel << " " << size[0] << ": " << difference->buffer << "["
+                                 << difference->element << "] " << difference->expected << " on the host, "
+                                 << difference->actual << " emulated";
+      }
+    }
+  }
+}
 
 /// The twins are the oracle, so two of them are held against what the mathematics says.
 TEST(Twins, MatmulIsAMatmul) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -69,6 +70,60 @@ TEST(AluNumbers, TranscendentalsAreCorrectlyRounded) {
     EXPECT_EQ(misrounded(
                   rig, "v_cos_f32_e32 v1, v2", turns, [&](long double x) { return cosl(tau * (x - roundl(x))); }, 200),
               0u);
+  }
+}
+
+/// The value of a half; infinities and NaNs give NaN.
+long double halfValue(std::uint32_t bits) {
+  const int exponent = static_cast<int>(bits >> 10 & 31);
+  const long double fraction = bits & 0x3ff;
+  const long double magnitude = exponent == 31  ? NAN
+                                : exponent == 0 ? ldexpl(fraction, -24)
+                                                : ldexpl(fraction + 1024, exponent - 25);
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+/// The half nearest to x, ties to even.
+long double nearestHalf(long double x) {
+  if (x == 0)
+    return x;
+  const int unit = std::max(ilogbl(x), -14) - 10;
+  return ldexpl(nearbyintl(ldexpl(x, -unit)), unit);
+}
+
+TEST(AluNumbers, HalfTranscendentalsAreCorrectlyRoundedEverywhere) {
+  const long double tau = 2 * acosl(-1.0L);
+  struct Function {
+    const char* opcode;
+    std::function<long double(long double)> exact;
+  };
+  // Quarter turns are reduced exactly: sine and cosine are 0 and 1 there to the bit.
+  const auto turn = [&](long double x, int quarters) {
+    const long double r = x - roundl(x), quarter = roundl(r * 4);
+    const long double y = tau * (r - quarter / 4);
+    const int k = (static_cast<int>(quarter) + quarters) & 3;
+    const long double v = k & 1 ? cosl(y) : sinl(y);
+    return k & 2 ? -v : v;
+  };
+  const Function functions[] = {{"v_exp_f16", [](long double x) { return exp2l(x); }},
+                                {"v_log_f16", [](long double x) { return log2l(x); }},
+                                {"v_rcp_f16", [](long double x) { return 1 / x; }},
+                                {"v_rsq_f16", [](long double x) { return 1 / sqrtl(x); }},
+                                {"v_sqrt_f16", [](long double x) { return sqrtl(x); }},
+                                {"v_sin_f16", [&](long double x) { return turn(x, 0); }},
+                                {"v_cos_f16", [&](long double x) { return turn(x, 1); }}};
+  for (const SimdLevel level : hostSimdLevels()) {
+    AluRig rig(level);
+    for (const Function& function : functions)
+      for (std::uint32_t first = 0; first < 0x10000; first += 64) {
+        for (unsigned lane = 0; lane < 64; ++lane)
+          rig.v(2, lane) = first + lane;
+        rig.run(std::string(function.opcode) + "_e32 v1, v2");
+        for (unsigned lane = 0; lane < 64; ++lane) {
+          const long double x = halfValue(first + lane), want = nearestHalf(function.exact(x));
+          if (std::isfinite(x) && std::isfinite(want) && fabsl(want) <= 65504)
+            ASSERT_EQ(halfValue(rig.v(1, lane)), want) << function.opcode << " of " << std::hex << first + lane;
+        }
+      }
   }
 }
 

@@ -104,14 +104,22 @@ TEST(RaceGlobal, WorkgroupsAreNotOrderedByEnding) {
   EXPECT_EQ(found[0].message.find("same value"), std::string::npos) << found[0].message;
 }
 
-TEST(RaceGlobal, StoresOfTheValueThatIsThereAreLabelled) {
-  const auto found = races(loadPointers(1) + R"(
+TEST(RaceGlobal, StoresOfTheSameValueAreNoFindingUnlessAskedFor) {
+  const KernelText text{loadPointers(1) + R"(
   v_lshlrev_b32_e32 v1, 2, v0
   v_mov_b32_e32 v3, 5
   global_store_dword v1, v3, s[4:5]
-)",
-                           twoGroups);
-  ASSERT_EQ(found.size(), 1u) << listing(found);
+  global_store_short v1, v3, s[4:5] offset:1024
+)"};
+  RaceOptions options;
+  const auto silent = makeRaceDetector(options);
+  EXPECT_EQ(listing(findings(*silent, text, twoGroups)), "");
+  ASSERT_EQ(silent->notes().size(), 1u);
+  EXPECT_TRUE(silent->notes()[0].starts_with("2 pairs")) << silent->notes()[0];
+  options.sameValue = true;
+  const auto loud = makeRaceDetector(options);
+  const auto found = findings(*loud, text, twoGroups);
+  ASSERT_EQ(found.size(), 2u) << listing(found);
   EXPECT_NE(found[0].message.find("same value"), std::string::npos) << found[0].message;
 }
 

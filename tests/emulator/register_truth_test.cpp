@@ -294,11 +294,10 @@ TEST(RegisterTruth, EveryOpcodeThatTheEmulatorModels) {
     wrongOnes += !wrong.empty();
   }
   EXPECT_EQ(wrongOnes, 0u);
-  RecordProperty("valu", static_cast<int>(checked[InstClass::valu]));
   EXPECT_GT(checked[InstClass::valu], 600u);
   EXPECT_GT(checked[InstClass::salu], 100u);
-  EXPECT_GT(checked[InstClass::mfma], 40u);
-  EXPECT_GT(checked[InstClass::lds], 40u);
+  EXPECT_GT(checked[InstClass::mfma], 20u);
+  EXPECT_GT(checked[InstClass::lds], 30u);
 }
 
 /// The check can fail: a wrong claim about a register is found.

@@ -64,16 +64,24 @@ TEST(Divergence, WrongArithmeticIsFoundWhereItIsStored) {
 }
 
 TEST(Divergence, WrongRegisterIsFoundBeforeItsStore) {
-  // Something that lives across blocks: the first load of the dot product's loop is replaced by a constant before it.
-  const DivergenceReport report = diverge("relu", [](Editable& e) {
-    const auto at = e.find("v_max_f32");
-    std::string text = e.at(at).inst->text;
-    text.replace(0, 9, "v_min_f32");
-    e.replace(at, text);
+  // The last multiply-add of the loop over tiles takes a wrong factor; the sum is stored after the loop.
+  std::uint64_t at = 0;
+  const DivergenceReport report = diverge("matmul_tiled", [&](Editable& e) {
+    const auto place = e.find("v_fmac_f32", 15);
+    at = e.at(place).address;
+    const std::string text = e.at(place).inst->text; // "v_fmac_f32_e32 vSUM, vA, vB"
+    const std::size_t a = text.find(", v") + 2, b = text.rfind(", v") + 2;
+    e.replace(place, text.substr(0, b) + text.substr(a, b - 2 - a));
   });
   ASSERT_TRUE(report.first);
-  EXPECT_NE(report.first->k0.value, report.first->k1.value);
-  EXPECT_TRUE(report.first->lane);
+  const Divergence& first = *report.first;
+  EXPECT_EQ(first.kind, Divergence::Kind::reg);
+  EXPECT_TRUE(first.where.starts_with("v")) << first.where;
+  EXPECT_EQ(first.k0.pc, at);
+  EXPECT_TRUE(first.k0.text.starts_with("v_fmac_f32_e32 " + first.where)) << first.k0.text;
+  EXPECT_TRUE(first.k1.text.starts_with("v_fmac_f32_e32 " + first.where)) << first.k1.text;
+  EXPECT_NE(first.k0.value, first.k1.value);
+  EXPECT_TRUE(first.lane);
 }
 
 TEST(Divergence, BranchesThatGoElsewhere) {

@@ -370,7 +370,7 @@ template <class P> struct Lanes {
 
   // Transcendentals.
   ASMEVO_LANE B32 fexp(flt::F32 f, B32 a) const { return flushed(f, canonical(expOf(asF32(flushed(f, a))))); }
-  ASMEVO_LANE B32 fexp(flt::F16 f, B32 a) const { return store(f, expOf(load(f, a))); }
+  ASMEVO_LANE B32 fexp(flt::F16 f, B32 a) const { return store(f, expOf<true>(load(f, a))); }
   ASMEVO_LANE B32 flog(flt::F32 f, B32 a) const { return flushed(f, canonical(logOf(asF32(flushed(f, a))))); }
   ASMEVO_LANE B32 flog(flt::F16 f, B32 a) const { return store(f, logOf(load(f, a))); }
   ASMEVO_LANE B32 frcp(flt::F32 f, B32 a) const { return flushed(f, canonical(F32x16(1.0f) / asF32(flushed(f, a)))); }
@@ -393,9 +393,20 @@ template <class P> struct Lanes {
     const Mask16 ordinary = maskOf(x > F64x16(0)) & maskOf(x < F64x16(__builtin_inf()));
     return store(f, asF64(blend(ordinary, asU64(better), asU64(y))));
   }
-  ASMEVO_LANE F32x16 expOf(F32x16 x) const {
+  /// A positive number as f32; of the two next to an inexact one that with an odd last place, so that rounding it to
+  /// half is the only rounding.
+  ASMEVO_LANE F32x16 narrowedToOdd(F64x16 a) const {
+    const F32x16 r = narrowed(a);
+    if (!mode.nearest)
+      return r;
+    const U32x16 bits = asU32(r), step = blend(maskOf(widen(r) < a), U32x16(1), U32x16(0xffffffff));
+    const Mask16 even = maskOf((bits & U32x16(1)) == U32x16(0));
+    return asF32(blend(maskOf(widen(r) != a) & even, bits + step, bits));
+  }
+  template <bool ToOdd = false> ASMEVO_LANE F32x16 expOf(F32x16 x) const {
     const F32x16 bounded = __builtin_elementwise_min(__builtin_elementwise_max(x, F32x16(-400.0f)), F32x16(400.0f));
-    const F32x16 r = narrowed(exp2Double(widen(bounded)));
+    const F64x16 wide = exp2Double(widen(bounded));
+    const F32x16 r = ToOdd ? narrowedToOdd(wide) : narrowed(wide);
     // NaN and +inf are their own result; a round mode would keep the latter finite.
     return asF32(blend(maskOf(x < F32x16(__builtin_inff())), asU32(r), asU32(x)));
   }

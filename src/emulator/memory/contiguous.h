@@ -10,17 +10,21 @@ namespace asmevo::emulator {
 
 namespace contiguous {
 
-using Dwords = std::uint32_t __attribute__((ext_vector_type(8), aligned(4)));
-using Quad = std::uint32_t __attribute__((ext_vector_type(4), aligned(4)));
+using Dwords = std::uint32_t __attribute__((ext_vector_type(8)));
+using Quad = std::uint32_t __attribute__((ext_vector_type(4)));
 
-inline Dwords at(const std::uint32_t* p) {
-  return *reinterpret_cast<const Dwords*>(p);
+inline Dwords at(const void* p) {
+  Dwords x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
 }
-inline void put(std::uint32_t* p, Dwords x) {
-  *reinterpret_cast<Dwords*>(p) = x;
+inline void put(void* p, Dwords x) {
+  std::memcpy(p, &x, sizeof x);
 }
 inline Quad quad(const std::uint8_t* p) {
-  return *reinterpret_cast<const Quad*>(p);
+  Quad x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
 }
 
 /// lanes[i] == lanes[0] + i * stride for all 64, without wrapping.
@@ -46,8 +50,7 @@ template <unsigned N> void load(std::uint32_t* to, const std::uint8_t* from) {
     std::memcpy(to, from, 256);
   } else if constexpr (N == 2) {
     for (unsigned lane = 0; lane < 64; lane += 8) {
-      const auto* p = reinterpret_cast<const std::uint32_t*>(from + 8 * lane);
-      const Dwords a = at(p), b = at(p + 8);
+      const Dwords a = at(from + 8 * lane), b = at(from + 8 * lane + 32);
       put(to + lane, __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14));
       put(to + 64 + lane, __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15));
     }
@@ -83,9 +86,9 @@ template <unsigned N> void store(std::uint8_t* to, const std::uint32_t* from) {
   } else if constexpr (N == 2) {
     for (unsigned lane = 0; lane < 64; lane += 8) {
       const Dwords a = at(from + lane), b = at(from + 64 + lane);
-      auto* p = reinterpret_cast<std::uint32_t*>(to + 8 * lane);
+      std::uint8_t* const p = to + 8 * lane;
       put(p, __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
-      put(p + 8, __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+      put(p + 32, __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
     }
   } else if constexpr (N == 4) {
     for (unsigned lane = 0; lane < 64; lane += 8) {
@@ -95,11 +98,11 @@ template <unsigned N> void store(std::uint8_t* to, const std::uint32_t* from) {
       const Dwords ab23 = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
       const Dwords cd01 = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13);
       const Dwords cd23 = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
-      auto* p = reinterpret_cast<std::uint32_t*>(to + 16 * lane);
+      std::uint8_t* const p = to + 16 * lane;
       put(p, __builtin_shufflevector(ab01, cd01, 0, 1, 8, 9, 2, 3, 10, 11));
-      put(p + 8, __builtin_shufflevector(ab23, cd23, 0, 1, 8, 9, 2, 3, 10, 11));
-      put(p + 16, __builtin_shufflevector(ab01, cd01, 4, 5, 12, 13, 6, 7, 14, 15));
-      put(p + 24, __builtin_shufflevector(ab23, cd23, 4, 5, 12, 13, 6, 7, 14, 15));
+      put(p + 32, __builtin_shufflevector(ab23, cd23, 0, 1, 8, 9, 2, 3, 10, 11));
+      put(p + 64, __builtin_shufflevector(ab01, cd01, 4, 5, 12, 13, 6, 7, 14, 15));
+      put(p + 96, __builtin_shufflevector(ab23, cd23, 4, 5, 12, 13, 6, 7, 14, 15));
     }
   } else {
     alignas(64) std::uint32_t block[64 * N];

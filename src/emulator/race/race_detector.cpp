@@ -80,9 +80,13 @@ struct WaveName {
 
 struct Race {
   StrictFinding finding;
-  std::uint64_t sameValue = 0; ///< occurrences that did not change memory
+  std::uint64_t sameValue = 0; ///< occurrences in which both stored the same
   std::uint64_t unwaited = 0;  ///< occurrences with a barrier in between
 };
+
+bool isSameValue(const Race& race) {
+  return race.sameValue == race.finding.count;
+}
 
 /// The access under way.
 struct Access {
@@ -101,6 +105,8 @@ struct Access {
   std::uint32_t oldSet = 0, newSet = 0;                                   ///< the last addition
   std::unordered_map<std::uint32_t, std::uint32_t> added{};               ///< all others
   unsigned lane = 0;
+  std::uint64_t begin = 0;      ///< offset of the lane's element in the shadow
+  Shadow::Page* page = nullptr; ///< with the cell under way
 };
 
 class RaceDetector final : public FindingObserver {
@@ -203,17 +209,25 @@ class RaceDetector final : public FindingObserver {
   std::vector<StrictFinding> findings() const override {
     std::vector<StrictFinding> all;
     for (const Race& race : races) {
+      if (isSameValue(race) && !options.sameValue)
+        continue;
       all.push_back(race.finding);
       StrictFinding& finding = all.back();
-      if (race.sameValue == finding.count)
-        finding.message += " (same value: memory held it already every time)";
+      if (isSameValue(race))
+        finding.message += " (same value: the write before stored it, too, every time)";
       if (race.unwaited == finding.count)
         finding.message += " (a barrier lies between them, but the first is not waited for in front of it)";
     }
     return all;
   }
 
-  std::vector<std::string> notes() const override { return limitNotes; }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> all = limitNotes;
+    const auto same = std::ranges::count_if(races, isSameValue);
+    if (same != 0 && !options.sameValue)
+      all.push_back(fmt::format("{} pairs of instructions store the same value to the same place without order", same));
+    return all;
+  }
 
  private:
   WaveState& stateOf(const Wave& wave) {
@@ -340,7 +354,8 @@ class RaceDetector final : public FindingObserver {
       std::uint64_t lanes = event.exec & event.valid[std::min<std::size_t>(k, event.valid.size() - 1)];
       for (; lanes != 0; lanes &= lanes - 1) {
         access.lane = static_cast<unsigned>(std::countr_zero(lanes));
-        const std::uint64_t offset = event.address[access.lane] + k * 4 - base;
+        access.begin = event.address[access.lane] - base;
+        const std::uint64_t offset = access.begin + k * 4;
         if (part == 4 && offset % 4 == 0) [[likely]] {
           touchDword(access, memory, offset, acquires);
           continue;
@@ -355,7 +370,7 @@ class RaceDetector final : public FindingObserver {
   }
 
   void touchDword(Access& access, Shadow& memory, std::uint64_t offset, bool acquires) {
-    Shadow::Page* page = memory.page(offset);
+    Shadow::Page* page = access.page = memory.page(offset);
     if (!page)
       return;
     const std::size_t dword = offset % Shadow::pageBytes / 4;
@@ -365,13 +380,19 @@ class RaceDetector final : public FindingObserver {
     } else {
       touch(access, page->cells[dword], offset);
     }
+    if (access.record.write)
+      keepValue(access, offset, 4);
     if (access.record.atomic || (access.record.write && page->sync)) [[unlikely]]
       synchronise(access, memory, offset, acquires);
   }
 
   void touchByte(Access& access, Shadow& memory, std::uint64_t offset) {
-    if (Shadow::Page* page = memory.page(offset))
-      touch(access, page->makeSplit(offset % Shadow::pageBytes / 4)[offset % 4], offset);
+    access.page = memory.page(offset);
+    if (!access.page)
+      return;
+    touch(access, access.page->makeSplit(offset % Shadow::pageBytes / 4)[offset % 4], offset);
+    if (access.record.write)
+      keepValue(access, offset, 1);
   }
 
   void synchronise(Access& access, Shadow& memory, std::uint64_t offset, bool acquires) {
@@ -494,20 +515,32 @@ class RaceDetector final : public FindingObserver {
 
   // ---- findings
 
-  /// The access under way writes what is there already: the cell's dword as far as it stores to it.
-  static bool changesNothing(const Access& access, std::uint64_t address) {
-    const std::uint64_t begin = access.event.address[access.lane];
+  /// The access under way stores into the cell's dword what the last write there stored.
+  static bool storesTheSame(const Access& access, std::uint64_t offset) {
+    const Shadow::Page::Values* values = access.page ? access.page->values.get() : nullptr;
+    const std::uint64_t begin = access.begin, dword = offset / 4 * 4;
     bool any = false;
-    for (std::uint64_t at = std::max(begin, address); at < std::min(begin + access.event.bytes, address / 4 * 4 + 4);
-         ++at) {
+    for (std::uint64_t at = std::max(begin, dword); at < std::min(begin + access.event.bytes, dword + 4); ++at) {
       const auto value = storedByte(access.wave, access.op, access.event, access.element, access.lane, at - begin);
-      const std::uint8_t* now =
-          access.lds ? at < access.wave.ldsBytes ? access.wave.lds + at : nullptr : access.wave.memory->host(at, 1);
-      if (!value || !now || *value != *now)
+      const std::size_t byte = at % Shadow::pageBytes;
+      if (!value || !values || !values->known[byte] || values->byte[byte] != *value)
         return false;
       any = true;
     }
     return any;
+  }
+
+  /// Keeps what is stored to [offset, offset + bytes), which lies in one page.
+  static void keepValue(Access& access, std::uint64_t offset, unsigned bytes) {
+    if (!access.page->values)
+      access.page->values = std::make_unique<Shadow::Page::Values>();
+    for (unsigned i = 0; i < bytes; ++i) {
+      const auto value =
+          storedByte(access.wave, access.op, access.event, access.element, access.lane, offset + i - access.begin);
+      const std::size_t byte = (offset + i) % Shadow::pageBytes;
+      access.page->values->known[byte] = value.has_value();
+      access.page->values->byte[byte] = value.value_or(0);
+    }
   }
 
   std::uint64_t objectAddressOf(const Wave& wave, std::uint32_t code) const {
@@ -545,7 +578,7 @@ class RaceDetector final : public FindingObserver {
     if (sameGroup && covers(access.group.atBarrier[inGroup], earlier))
       ++race.unwaited;
     const std::uint64_t address = access.lds ? offset : offset + GuestMemory::baseAddress;
-    if (changesNothing(access, address))
+    if (access.record.write && !swapped && storesTheSame(access, offset))
       ++race.sameValue;
     if (!isNew)
       return;

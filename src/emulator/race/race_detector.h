@@ -14,7 +14,7 @@
 /// The start of the kernel is before everything. Workgroups that have ended are before nothing.
 ///
 /// Rules of the findings: lds_race and global_race (producer: the write of a write and a read, else the earlier one;
-/// the message says when the value was there already, and when only the wait before a barrier is missing), and
+/// the message says when the value was the same, and when only the wait before a barrier is missing), and
 /// lane_conflict: two lanes of one store with different values for one address.
 #pragma once
 
@@ -27,6 +27,9 @@ namespace asmevo::emulator {
 
 struct RaceOptions {
   bool lds = true, global = true;
+  /// Also report races whose write stored what the write before it had stored, every time: waves that hold the same
+  /// data and store them all do so on purpose (Triton's replicated layouts). Otherwise notes() counts them.
+  bool sameValue = false;
   /// Of shadow memory and histories, in bytes. A run that needs more is not judged from there on, and notes() says so.
   std::uint64_t memoryLimit = std::uint64_t{1} << 30;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,6 +26,12 @@ class Shadow {
     std::unique_ptr<std::array<std::uint32_t, 1024>> splitIndex;
     std::vector<std::array<ShadowCell, 4>> split;
     std::unique_ptr<std::array<std::uint32_t, 1024>> sync; ///< by dword: release history, 0: none
+    /// What the last write of each byte stored, where that is known.
+    struct Values {
+      std::array<std::uint8_t, 4096> byte;
+      std::bitset<4096> known;
+    };
+    std::unique_ptr<Values> values;
 
     std::array<ShadowCell, 4>* splitOf(std::size_t dword) {
       const std::uint32_t index = splitIndex ? (*splitIndex)[dword] : 0;

@@ -43,7 +43,7 @@ std::optional<std::uint8_t> storedByte(const Wave& wave, const Op* op, const Acc
   if (data.kind != SrcKind::vgpr)
     return std::nullopt;
   // Forms that store the high half of the register.
-  const std::uint64_t offset = at + (op->inst->base.ends_with("_d16_hi") ? 2 : 0);
+  const std::uint64_t offset = at + (event.bytes < 4 && op->inst->base.ends_with("_d16_hi") ? 2 : 0);
   return static_cast<std::uint8_t>(wave.lanes(data.reg + static_cast<unsigned>(offset / 4))[lane] >> offset % 4 * 8);
 }
 

@@ -9,6 +9,14 @@
 
 namespace asmevo::emulator {
 
+class StrictKnowledge {
+ public:
+  StrictKnowledge(unsigned accumOffset, unsigned sgprs, program::HazardTarget target, program::HazardScope scope)
+      : infos(accumOffset, sgprs), distances(target, accumOffset, scope) {}
+  OpInfoTable infos;
+  DistanceTable distances;
+};
+
 namespace {
 
 struct WaveState {
@@ -35,10 +43,8 @@ enum Name : std::uint8_t { unnamed, asVgpr, asAgpr };
 
 class StrictChecker final : public FindingObserver {
  public:
-  StrictChecker(const StrictOptions& options, unsigned accumOffset, unsigned sgprs, program::HazardTarget target)
-      : options(options), infos(accumOffset, sgprs),
-        distances(target, accumOffset,
-                  options.llvmDistances ? program::HazardScope::withLlvm : program::HazardScope::manual) {}
+  StrictChecker(const StrictOptions& options, std::shared_ptr<StrictKnowledge> known)
+      : options(options), knowledge(std::move(known)), infos(knowledge->infos), distances(knowledge->distances) {}
 
   std::vector<StrictFinding> findings() const override { return log.findings(); }
   std::vector<std::string> notes() const override {
@@ -185,8 +191,9 @@ class StrictChecker final : public FindingObserver {
 
   StrictOptions options;
   FindingLog log;
-  OpInfoTable infos;
-  DistanceTable distances;
+  std::shared_ptr<StrictKnowledge> knowledge;
+  OpInfoTable& infos;
+  DistanceTable& distances;
   std::unordered_map<const Workgroup*, std::unique_ptr<GroupState>> groups;
   const Wave* lastWave = nullptr;
   GroupState* lastGroup = nullptr;
@@ -207,11 +214,17 @@ std::string_view deliveryName(Delivery delivery) {
   return "late";
 }
 
-std::unique_ptr<FindingObserver> makeStrictChecker(const StrictOptions& options, const object::Kernel& kernel,
-                                                   const object::Target& target) {
-  return std::make_unique<StrictChecker>(options, kernel.descriptor.accumOffset(target),
-                                         kernel.descriptor.allocatedSgprs(target),
-                                         program::hazardTargetOf(target).value_or(program::HazardTarget::gfx940));
+std::shared_ptr<StrictKnowledge> makeStrictKnowledge(const object::Kernel& kernel, const object::Target& target,
+                                                     bool llvmDistances) {
+  return std::make_shared<StrictKnowledge>(
+      kernel.descriptor.accumOffset(target), kernel.descriptor.allocatedSgprs(target),
+      program::hazardTargetOf(target).value_or(program::HazardTarget::gfx940),
+      llvmDistances ? program::HazardScope::withLlvm : program::HazardScope::manual);
+}
+
+std::unique_ptr<FindingObserver> makeStrictChecker(const StrictOptions& options,
+                                                   std::shared_ptr<StrictKnowledge> knowledge) {
+  return std::make_unique<StrictChecker>(options, std::move(knowledge));
 }
 
 } // namespace asmevo::emulator

@@ -9,9 +9,15 @@
 
 namespace asmevo::emulator {
 
+/// What a strict run finds out about a kernel's code; kept for the next run, since it costs more than short runs do.
+/// One run at a time.
+class StrictKnowledge;
+std::shared_ptr<StrictKnowledge> makeStrictKnowledge(const object::Kernel& kernel, const object::Target& target,
+                                                     bool llvmDistances);
+
 /// Changes what the run computes: registers and memory get their contents when the delivery says so. Attach it before
 /// other observers.
-std::unique_ptr<FindingObserver> makeStrictChecker(const StrictOptions& options, const object::Kernel& kernel,
-                                                   const object::Target& target);
+std::unique_ptr<FindingObserver> makeStrictChecker(const StrictOptions& options,
+                                                   std::shared_ptr<StrictKnowledge> knowledge);
 
 } // namespace asmevo::emulator

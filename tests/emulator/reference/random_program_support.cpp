@@ -301,6 +301,25 @@ void memoryLines(Lines& t) {
     store("dwordx4", "{v4}");
   }
 
+  // Elements side by side, which an implementation may move all at once.
+  t.add(lds, "ds_read_b32", " {d}, v4 offset:{n:0:9000:4}");
+  t.add(lds, "ds_read_b64", " {d2}, v5 offset:{n:0:9000:8}");
+  t.add(lds, "ds_read_b96", " {d3}, v6 offset:{n:0:4096:16}");
+  t.add(lds, "ds_write_b32", " v4, {v} offset:{n:0:9000:4}");
+  t.add(lds, "ds_write_b64", " v5, {v2} offset:{n:0:9000:8}");
+  t.add(lds, "ds_write_b96", " v6, {v3} offset:{n:0:4096:16}");
+  t.add(vm, "global_load_dword", " {d}, v4, s[0:1] offset:{n:-2000:2000:1}");
+  t.add(vm, "global_load_dwordx2", " {d2}, v5, s[0:1] offset:{n:-2000:2000:1}");
+  t.add(vm, "global_load_dwordx3", " {d3}, v6, s[0:1] offset:{n:-2000:2000:1}");
+  t.add(vm, "global_store_dword", " v[8:9], {v}, off offset:{n:-2000:2000:1}");
+  t.add(vm, "global_store_dwordx2", " v[10:11], {v2}, off offset:{n:-2000:2000:1}");
+  t.add(vm, "flat_load_dword", " {d}, v[8:9] offset:{n:0:2000:1}");
+  t.add(vm, "flat_store_dwordx2", " v[10:11], {v2} offset:{n:0:2000:1}");
+  t.add(vm, "buffer_load_dword", " {d}, v4, s[4:7], {bo} offen offset:{n:0:1400:4}");
+  t.add(vm, "buffer_load_dwordx2", " {d2}, v5, s[4:7], {bo} offen offset:{n:0:1400:4}");
+  t.add(vm, "buffer_store_dword", " {v}, v4, s[4:7], {bo} offen offset:{n:0:1400:4}");
+  t.add(vm, "buffer_store_dwordx2", " {v2}, v5, s[4:7], {bo} offen offset:{n:0:1400:4}");
+
   constexpr std::string_view operations = "swap add sub smin umin smax umax and or xor inc dec";
   for (const std::string& operation : words(operations)) {
     t.add(at, "global_atomic_" + operation, " v[{n:56:58:2}:+1], {v}, off offset:{n:-1024:1024:4}");
@@ -621,6 +640,10 @@ RandomProgram randomProgram(std::uint64_t seed, std::uint64_t memoryBase) {
     m.v[0][lane] = 16 * lane;
     m.v[1][lane] = 16 * ((lane * odd + turn) % 64);
     m.v[2][lane] = static_cast<std::uint32_t>(g.below(128)) * 8;
+    for (unsigned k = 1; k <= 3; ++k)
+      m.v[3 + k][lane] = 4 * k * lane;
+    m.write(8, lane, base + 4 * lane, 2);
+    m.write(10, lane, base + 8 * lane, 2);
     m.v[3][lane] = static_cast<std::uint32_t>(g.below(3)) * 4;
     m.v[14][lane] = (lane * odd + turn) % 64; // an index: half of them out of range
     m.v[15][lane] = static_cast<std::uint32_t>(g.below(2)) * 4;
