@@ -199,9 +199,8 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
     if (candidate.section != program.blocks[block].section || candidate.opaque)
       continue;
     std::uint64_t address = starts[id];
-    const std::int64_t nearest =
-        std::min(std::abs(dwordsBetween(from, address)), std::abs(dwordsBetween(from, address + bytesOf(candidate))));
-    if (nearest > islandReach)
+    const std::int64_t first = dwordsBetween(from, address), last = dwordsBetween(from, address + bytesOf(candidate));
+    if (forward ? last < 0 || first > islandReach : first > 0 || last < -islandReach)
       continue;
     const std::vector<bool> free = insertionPoints(candidate, codec);
     for (std::size_t i = 0; i < candidate.instrs.size(); ++i) {
@@ -214,12 +213,12 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
           prologues, [&](const auto& range) { return address > range.first && address <= range.second; });
       if (inPrologue)
         continue;
-      const bool last = i + 1 == candidate.instrs.size();
-      if (last && neverFallsThrough(flowOf(&inst))) {
+      const bool atEnd = i + 1 == candidate.instrs.size();
+      if (atEnd && neverFallsThrough(flowOf(&inst))) {
         if (distance > afterEnd.distance)
           afterEnd = {id, i + 1, distance};
-      } else if ((last || free[i + 1]) && distance > between.distance &&
-                 !(last && (id + 1 == program.blocks.size() || program.blocks[id + 1].section != candidate.section))) {
+      } else if ((atEnd || free[i + 1]) && distance > between.distance &&
+                 !(atEnd && (id + 1 == program.blocks.size() || program.blocks[id + 1].section != candidate.section))) {
         between = {id, i + 1, distance};
       }
     }
@@ -284,7 +283,12 @@ void Layout::recordMoves() {
       return std::tie(a.oldBegin, a.size, a.newBegin) < std::tie(b.oldBegin, b.size, b.newBegin);
     });
     std::uint64_t highest = 0;
+    const Move* before = nullptr;
     for (Move& move : list) {
+      // A block cut in front of its first old instruction: the label stays with the part before the cut.
+      if (before && before->oldBegin == move.oldBegin && before->size == 0)
+        move.newLabel = before->newLabel;
+      before = &move;
       move.newLabel = std::max(move.newLabel, highest);
       move.newBegin = std::max(move.newBegin, move.newLabel);
       highest = move.newLabel;
