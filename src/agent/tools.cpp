@@ -56,7 +56,7 @@ json Session::toolTable() {
 
 Status Session::adopt(const object::CodeObject& object) {
   if (!codec) {
-    auto created = isa::Codec::create(k0.target());
+    auto created = isa::Codec::create(k0);
     if (!created)
       return std::move(created).error();
     codec = *std::move(created);

@@ -27,7 +27,7 @@ Result<int> run(const Arguments& arguments) {
     return usageError("--case {}: {} has cases 0 to {}", *arguments.onlyCase, arguments.dispatch,
                       dispatch.cases.size() - 1);
   ASMEVO_TRY(const auto device, device::makeSimulator(arguments.chip));
-  ASMEVO_TRY(const auto codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(const auto codec, isa::Codec::create(object));
   ASMEVO_TRY(const program::Program program, program::Program::recover(object, *codec));
   nlohmann::json cases = nlohmann::json::array();
   for (std::size_t i = 0; i < dispatch.cases.size(); ++i) {

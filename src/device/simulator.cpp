@@ -57,7 +57,7 @@ Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::Cod
   ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(kernelName));
   std::shared_ptr<PreparedKernel> prepared(new PreparedKernel);
   ASMEVO_TRY(prepared->runnable, emulator::Kernel::prepare(object, kernel->name));
-  ASMEVO_TRY(prepared->codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(prepared->codec, isa::Codec::create(object));
   prepared->target = object.target();
   prepared->descriptor = kernel->descriptor;
   prepared->ldsBytes = kernel->descriptor.groupSegmentSize();

@@ -139,7 +139,7 @@ Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObjec
   result->context.accumOffset = kernel.descriptor.accumOffset(object.target());
   result->context.simd = simd;
   result->context.arena = &result->arena;
-  ASMEVO_TRY(result->codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(result->codec, isa::Codec::create(object));
   ASMEVO_CHECK(result->loadSegments(object));
   ASMEVO_CHECK(result->relocate(object));
   ASMEVO_CHECK(result->bindCode(object));

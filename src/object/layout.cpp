@@ -206,7 +206,7 @@ Result<Layout> planLayout(const CodeObject& object, const Rewrite& rewrite) {
     const Section& section = object.sections()[edit.section];
     if (section.type == elf::SHT_NOBITS || section.type == elf::SHT_NULL)
       return internalError("{}: section '{}' has no contents to edit", object.name(), section.name);
-    if (!section.isCode()) {
+    if (!section.isCode() && section.type != elf::SHT_NOTE) {
       if (edit.contents.size() != section.size)
         return internalError("{}: data section '{}' must keep its {} bytes", object.name(), section.name, section.size);
       continue;

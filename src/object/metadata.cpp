@@ -127,6 +127,18 @@ bool patchMetadataField(std::span<std::uint8_t> msgpack, const std::string& symb
   return node && overwriteUnsigned(msgpack, *node, value);
 }
 
+std::optional<Bytes> withMetadataField(std::span<const std::uint8_t> msgpack, const std::string& symbol,
+                                       const std::string& field, std::uint32_t value) {
+  Bytes out(msgpack.begin(), msgpack.end());
+  const auto root = readMsgpack(msgpack);
+  const MsgpackNode* node = root ? fieldOf(*root, symbol, field) : nullptr;
+  if (!node || node->kind != MsgpackNode::Kind::unsignedInt)
+    return std::nullopt;
+  if (!overwriteUnsigned(out, *node, value))
+    replaceUnsigned(out, *node, value);
+  return out;
+}
+
 bool hasMetadataField(std::span<const std::uint8_t> msgpack, const std::string& symbol, const std::string& field) {
   const auto root = readMsgpack(msgpack);
   return root && fieldOf(*root, symbol, field) != nullptr;

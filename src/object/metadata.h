@@ -56,6 +56,11 @@ Result<Metadata> parseMetadata(std::span<const std::uint8_t> msgpack);
 bool patchMetadataField(std::span<std::uint8_t> msgpack, const std::string& symbol, const std::string& field,
                         std::uint32_t value);
 
+/// The document with the field set, longer where its encoding was too short for the value. Nothing if the field is
+/// absent or no unsigned integer.
+std::optional<Bytes> withMetadataField(std::span<const std::uint8_t> msgpack, const std::string& symbol,
+                                       const std::string& field, std::uint32_t value);
+
 /// Whether the kernel's map has the field at all.
 bool hasMetadataField(std::span<const std::uint8_t> msgpack, const std::string& symbol, const std::string& field);
 

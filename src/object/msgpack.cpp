@@ -205,4 +205,15 @@ bool overwriteUnsigned(std::span<std::uint8_t> bytes, const MsgpackNode& node, s
   return true;
 }
 
+void replaceUnsigned(std::vector<std::uint8_t>& bytes, const MsgpackNode& node, std::uint64_t value) {
+  const unsigned payload = value >> 16 == 0 ? 2 : value >> 32 == 0 ? 4 : 8;
+  // The format's tags of uint 16, 32 and 64 follow each other from 0xcd on.
+  std::vector<std::uint8_t> encoding{static_cast<std::uint8_t>(payload == 2 ? 0xcd : payload == 4 ? 0xce : 0xcf)};
+  for (unsigned i = payload; i-- > 0;)
+    encoding.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+  const auto at = bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(node.begin),
+                              bytes.begin() + static_cast<std::ptrdiff_t>(node.end));
+  bytes.insert(at, encoding.begin(), encoding.end());
+}
+
 } // namespace asmevo::object

@@ -40,4 +40,8 @@ bool isPrintable(const MsgpackNode& node);
 /// integer or `value` does not fit.
 bool overwriteUnsigned(std::span<std::uint8_t> bytes, const MsgpackNode& node, std::uint64_t value);
 
+/// Puts `value` in the place of the unsigned integer `node` in its shortest encoding of at least 16 bits; what follows
+/// moves. Containers count values, not bytes, so nothing else changes.
+void replaceUnsigned(std::vector<std::uint8_t>& bytes, const MsgpackNode& node, std::uint64_t value);
+
 } // namespace asmevo::object

@@ -1,6 +1,7 @@
 #include "object/rewrite.h"
 
 #include "object/layout.h"
+#include "object/note_growth.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -37,7 +38,29 @@ std::uint64_t AddressPlan::mapInSection(std::uint64_t oldAddress, std::size_t se
   return map(oldAddress);
 }
 
-Result<AddressPlan> planAddresses(const CodeObject& object, const Rewrite& rewrite) {
+namespace {
+
+/// The rewrite with the metadata note as one of its sections, if that has to grow.
+Result<Rewrite> withNote(const CodeObject& object, const Rewrite& rewrite) {
+  Rewrite all = rewrite;
+  ASMEVO_TRY(auto note, grownNote(object, rewrite.metadata));
+  if (note) {
+    all.code.push_back(std::move(*note));
+    all.metadata.clear();
+  }
+  return all;
+}
+
+} // namespace
+
+Status checkMetadata(const CodeObject& object, const std::vector<Rewrite::Field>& fields) {
+  ASMEVO_TRY(const auto grown, grownNote(object, fields));
+  (void)grown;
+  return {};
+}
+
+Result<AddressPlan> planAddresses(const CodeObject& object, const Rewrite& request) {
+  ASMEVO_TRY(const Rewrite rewrite, withNote(object, request));
   ASMEVO_TRY(const Layout layout, planLayout(object, rewrite));
   AddressPlan plan;
   plan.moved = rewrite.moved;
@@ -329,18 +352,16 @@ Status Writer::patchMetadata() {
     if (field.kernel >= object.kernels().size())
       return internalError("{}: metadata of kernel {} of {}", object.name(), field.kernel, object.kernels().size());
     const std::string symbol = object.kernels()[field.kernel].name + ".kd";
-    if (patchMetadataField(note, symbol, field.field, field.value))
-      continue;
-    if (hasMetadataField(note, symbol, field.field))
-      return refused("{}: metadata field {} of {} is too short for {}", object.name(), field.field, symbol,
-                     field.value);
+    if (!patchMetadataField(note, symbol, field.field, field.value) && hasMetadataField(note, symbol, field.field))
+      return refused("{}: metadata field {} of {} cannot become {}", object.name(), field.field, symbol, field.value);
   }
   return {};
 }
 
 } // namespace
 
-Result<Bytes> rewriteObject(const CodeObject& object, const Rewrite& rewrite) {
+Result<Bytes> rewriteObject(const CodeObject& object, const Rewrite& request) {
+  ASMEVO_TRY(const Rewrite rewrite, withNote(object, request));
   ASMEVO_TRY(const Layout layout, planLayout(object, rewrite));
   ASMEVO_TRY(const AddressPlan plan, planAddresses(object, rewrite));
   return Writer(object, rewrite, layout, plan).run();

@@ -9,8 +9,8 @@
 
 namespace asmevo::object {
 
-/// New contents of one section (index into CodeObject::sections()). Only code may change its size: a data section's
-/// new contents are as long as the old ones.
+/// New contents of one section (index into CodeObject::sections()). Only code and notes may change their size: a data
+/// section's new contents are as long as the old ones.
 struct SectionEdit {
   std::size_t section = 0;
   Bytes contents;
@@ -25,8 +25,8 @@ struct Rewrite {
   std::function<std::uint64_t(std::uint64_t)> moved;
   /// Replacement descriptors by kernel index (entry offsets are re-derived by `rewrite`).
   std::vector<std::pair<std::size_t, KernelDescriptor>> descriptors;
-  /// Metadata fields to patch: kernel index, field, value. A field the note does not have is left out; one whose
-  /// encoding is too short for the value is refused.
+  /// Metadata fields to patch: kernel index, field, value. A field the note does not have is left out; where one's
+  /// encoding is too short for the value the note grows, which is refused only where another note follows it.
   struct Field {
     std::size_t kernel;
     std::string field;
@@ -66,9 +66,12 @@ class AddressPlan {
 
 /// Only sizes of `code` contents matter here, so that program::rebuild can fix pc-relative references to data that
 /// moves before the final bytes exist.
-Result<AddressPlan> planAddresses(const CodeObject& object, const Rewrite& rewrite);
+Result<AddressPlan> planAddresses(const CodeObject& object, const Rewrite& request);
+
+/// Whether the metadata note can take the fields, in place or by growing.
+Status checkMetadata(const CodeObject& object, const std::vector<Rewrite::Field>& fields);
 
 /// The new file. With nothing changed it is byte-identical to the old one.
-Result<Bytes> rewriteObject(const CodeObject& object, const Rewrite& rewrite);
+Result<Bytes> rewriteObject(const CodeObject& object, const Rewrite& request);
 
 } // namespace asmevo::object

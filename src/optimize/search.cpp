@@ -266,7 +266,7 @@ Result<Outcome> optimize(const object::CodeObject& k0, const dispatch::Dispatch&
                          const Options& options) {
   if (dispatch.cases.empty())
     return badInput("{}: no cases to optimize for", dispatch.path);
-  ASMEVO_TRY(auto codec, isa::Codec::create(k0.target()));
+  ASMEVO_TRY(auto codec, isa::Codec::create(k0));
   return Search(k0, dispatch, device, *codec, options).run();
 }
 

@@ -160,16 +160,22 @@ Status Layout::bridgeAll(bool& changed) {
   return {};
 }
 
+/// Where a branch to this block ends up: islands lead on, possibly over others.
+BlockId Layout::destinationOf(BlockId target) const {
+  const auto island = std::ranges::find(islands, target, &Island::block);
+  return island == islands.end() ? target : island->destination;
+}
+
 bool Layout::reuseIsland(BlockId block, Instr& branch, std::uint64_t from) {
-  const std::uint64_t target = starts[*branch.target];
+  const BlockId destination = destinationOf(*branch.target);
+  const std::uint64_t target = starts[destination];
   const std::int64_t distance = std::abs(dwordsBetween(from, target));
-  for (const BlockId island : islands) {
-    const Block& candidate = program.blocks[island];
-    if (island == block || candidate.section != program.blocks[block].section ||
-        candidate.instrs.front().target != branch.target)
+  for (const Island& island : islands) {
+    if (island.block == block || island.destination != destination ||
+        program.blocks[island.block].section != program.blocks[block].section)
       continue;
-    if (reaches(from, starts[island]) && std::abs(dwordsBetween(starts[island], target)) < distance) {
-      branch.target = island;
+    if (reaches(from, starts[island.block]) && std::abs(dwordsBetween(starts[island.block], target)) < distance) {
+      branch.target = island.block;
       return true;
     }
   }
@@ -181,7 +187,7 @@ bool Layout::reuseIsland(BlockId block, Instr& branch, std::uint64_t from) {
 Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
   if (islands.size() >= maxIslands)
     return refused("more than {} branches no longer reach their targets", maxIslands);
-  const BlockId target = *program.blocks[block].instrs[index].target;
+  const BlockId target = destinationOf(*program.blocks[block].instrs[index].target);
   const bool forward = starts[target] > from;
   struct Place {
     BlockId block = 0;
@@ -232,8 +238,10 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
   const std::size_t section = program.blocks[block].section;
   BlockId finalTarget = target;
   const auto insertedAt = [&](BlockId position) {
-    for (BlockId& island : islands)
-      island += island >= position ? 1 : 0;
+    for (Island& island : islands) {
+      island.block += island.block >= position ? 1 : 0;
+      island.destination += island.destination >= position ? 1 : 0;
+    }
     finalTarget += finalTarget >= position ? 1 : 0;
   };
   const BlockId islandId = place.block + 1;
@@ -247,7 +255,7 @@ Status Layout::addIsland(BlockId block, std::size_t index, std::uint64_t from) {
   program.insertBlock(islandId, section);
   insertedAt(islandId);
   program.blocks[islandId].instrs.push_back({jump, noAddress, finalTarget, {}, 0});
-  islands.push_back(islandId);
+  islands.push_back({islandId, finalTarget});
   return {};
 }
 

@@ -71,10 +71,15 @@ class Layout {
   std::map<std::size_t, std::vector<Move>> moves; ///< by section, ascending; the last entry is the section's end
   std::map<std::uint32_t, std::optional<std::uint64_t>> anchors;
   bool anythingMoved = false;
-  std::vector<BlockId> islands;
+  /// An s_branch on the way of branches that do not reach `destination`.
+  struct Island {
+    BlockId block, destination;
+  };
+  std::vector<Island> islands;
 
   Status assign();
   Status bridgeAll(bool& changed);
+  BlockId destinationOf(BlockId target) const;
   bool reuseIsland(BlockId block, Instr& branch, std::uint64_t from);
   Status addIsland(BlockId block, std::size_t index, std::uint64_t from);
   bool trimPrologue(BlockId second, std::uint64_t surplus);

@@ -121,7 +121,7 @@ class Rebuild {
   }
 
   /// Register counts in metadata are hints, what counts is the descriptor: one whose encoding has no room for the new
-  /// value stays as it is.
+  /// value stays as it is where the note cannot grow.
   bool isHintWithoutRoom(const object::Rewrite::Field& field) const {
     if (!field.field.ends_with("gpr_count") || !object.metadataNote())
       return false;
@@ -129,8 +129,10 @@ class Rebuild {
     const auto note = object.bytes().subspan(offset, size);
     Bytes copy(note.begin(), note.end());
     const std::string symbol = object.kernels()[field.kernel].name + ".kd";
-    return object::hasMetadataField(copy, symbol, field.field) &&
-           !object::patchMetadataField(copy, symbol, field.field, field.value);
+    if (!object::hasMetadataField(copy, symbol, field.field) ||
+        object::patchMetadataField(copy, symbol, field.field, field.value))
+      return false;
+    return policy == Policy::inPlace || !object::checkMetadata(object, {field});
   }
 
   /// The metadata fields that repeat what a replaced descriptor says.

@@ -186,7 +186,7 @@ Result<LintReport> lint(const object::CodeObject& object, program::HazardScope s
   if (!object.target().isGfx9())
     return refused("{}: lint knows the wait counters of gfx9 only, not of {}", object.name(),
                    object.target().processor);
-  ASMEVO_TRY(const auto codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(const auto codec, isa::Codec::create(object));
   ASMEVO_TRY(auto code, program::Program::recover(object, *codec));
   program::completeInstructions(code, *codec);
   return Linter(object, code, scope).run();

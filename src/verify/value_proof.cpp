@@ -41,7 +41,7 @@ Result<Side> openSide(const object::CodeObject& object, const std::string& kerne
   Side side;
   side.object = &object;
   ASMEVO_TRY(side.kernel, object.findKernel(kernelName));
-  ASMEVO_TRY(side.codec, isa::Codec::create(object.target()));
+  ASMEVO_TRY(side.codec, isa::Codec::create(object));
   ASMEVO_TRY(side.program, Program::recover(object, *side.codec));
   const auto index = static_cast<std::size_t>(side.kernel - object.kernels().data());
   side.function = side.program->functionOf(index);

