@@ -1,5 +1,7 @@
 /// Speed of the emulator's vector core and memory paths: wave-instructions per second on one thread, beside what the
 /// host's own vector FMA reaches in the same run. One wave-instruction of an f32 FMA is 64 lane operations.
+#include "host_peak.h"
+
 #include "emulator/bind.h"
 #include "emulator/launch.h"
 #include "isa/codec.h"
@@ -11,7 +13,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 namespace {
 
 using namespace asmevo;
+using bench::threadSeconds;
 using emulator::Op;
 using emulator::Wave;
 
@@ -113,48 +115,6 @@ class Loop {
   Wave wave;
 };
 
-/// Processor time of this thread, so that a busy machine does not distort ratios.
-double threadSeconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-/// Independent FMA chains in host registers: the peak of one thread, in lane operations per second.
-template <class V> double hostPeak() {
-  constexpr unsigned chains = 12, rounds = 2000000;
-  V acc[chains], a, b;
-  for (unsigned i = 0; i < chains; ++i)
-    acc[i] = V(static_cast<float>(i));
-  a = V(0.999f);
-  b = V(0.001f);
-  const double start = threadSeconds();
-  for (unsigned r = 0; r < rounds; ++r) {
-#pragma clang loop unroll(full)
-    for (unsigned i = 0; i < chains; ++i)
-      acc[i] = __builtin_elementwise_fma(acc[i], a, b);
-  }
-  const double seconds = threadSeconds() - start;
-  for (unsigned i = 0; i < chains; ++i)
-    benchmark::DoNotOptimize(acc[i]);
-  return static_cast<double>(rounds) * chains * static_cast<double>(sizeof(V) / 4) / seconds;
-}
-
-using F32x8 = float __attribute__((ext_vector_type(8)));
-using F32x16 = float __attribute__((ext_vector_type(16)));
-
-[[gnu::target("avx2,fma")]] double narrowPeak() {
-  return hostPeak<F32x8>();
-}
-[[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] double widePeak() {
-  return hostPeak<F32x16>();
-}
-
-double peak() {
-  static const double value = emulator::bestSimdLevel() == emulator::SimdLevel::avx512 ? widePeak() : narrowPeak();
-  return value;
-}
-
 std::vector<std::string> repeated(std::initializer_list<const char*> lines, unsigned times) {
   std::vector<std::string> out;
   for (unsigned i = 0; i < times; ++i)
@@ -165,10 +125,8 @@ std::vector<std::string> repeated(std::initializer_list<const char*> lines, unsi
 
 void measure(benchmark::State& state, const std::vector<std::string>& body, emulator::SimdLevel level,
              std::uint32_t mode) {
-  if (!emulator::hostSupported()) {
-    state.SkipWithError("needs AVX2, FMA and F16C");
-    return;
-  }
+  if (level > emulator::bestSimdLevel())
+    return state.SkipWithError("this machine lacks the vector instructions");
   Loop loop(body, level, mode);
   constexpr std::uint32_t iterations = 2000;
   const double start = threadSeconds();
@@ -177,8 +135,8 @@ void measure(benchmark::State& state, const std::vector<std::string>& body, emul
   const double seconds = threadSeconds() - start;
   const double count = static_cast<double>(state.iterations()) * iterations * static_cast<double>(loop.instructions());
   state.counters["M_wave_inst_per_s"] = count / seconds / 1e6;
-  state.counters["host_fma_G_lanes_per_s"] = peak() / 1e9;
-  state.counters["ratio_to_host_peak"] = count * 64 / seconds / peak();
+  state.counters["host_fma_G_lanes_per_s"] = bench::hostPeak() / 1e9;
+  state.counters["ratio_to_host_peak"] = count * 64 / seconds / bench::hostPeak();
 }
 
 const std::vector<std::string> fmaBody = repeated({"v_fma_f32 v1, v2, v3, v1", "v_fmac_f32_e32 v4, v5, v6",

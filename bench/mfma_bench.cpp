@@ -1,4 +1,7 @@
-// Multiply-adds per second of the emulator's bit-exact matrix instructions, on one thread.
+// Multiply-adds per second of the emulator's matrix instructions on one thread, bit-exact and by the fast form, beside
+// what the host's own vector FMA reaches in the same run.
+#include "host_peak.h"
+
 #include "emulator/bind.h"
 #include "emulator/mfma/mfma_shape.h"
 
@@ -35,7 +38,7 @@ std::uint32_t operandDword(mfma::Element type, std::uint32_t random) {
   }
 }
 
-void runShape(benchmark::State& state, const mfma::Shape* shape, SimdLevel level) {
+void runShape(benchmark::State& state, const mfma::Shape* shape, SimdLevel level, bool fast) {
   constexpr std::size_t bytes = 512 * 64 * 4;
   const std::unique_ptr<std::uint32_t, void (*)(void*)> registers(
       static_cast<std::uint32_t*>(std::aligned_alloc(64, bytes)), &std::free);
@@ -45,12 +48,13 @@ void runShape(benchmark::State& state, const mfma::Shape* shape, SimdLevel level
   Wave wave;
   wave.vgpr = registers.get();
   wave.vgprCount = 512;
+  wave.fastMfma = fast;
   mfma::Plan plan;
   plan.shape = shape;
   constexpr unsigned length = 64;
   std::vector<Op> ops(length + 1);
   for (unsigned i = 0; i < length; ++i) {
-    ops[i].fn = level == SimdLevel::avx512 ? avx512::mfmaHandler(*shape) : avx2::mfmaHandler(*shape);
+    ops[i].fn = atLevel(level, scalar::mfmaHandler, avx2::mfmaHandler, avx512::mfmaHandler)(*shape);
     ops[i].extra = &plan;
     ops[i].src[0] = {.kind = SrcKind::vgpr, .reg = 0};
     ops[i].src[1] = {.kind = SrcKind::vgpr, .reg = 8};
@@ -59,13 +63,21 @@ void runShape(benchmark::State& state, const mfma::Shape* shape, SimdLevel level
   }
   ops[length].fn = stopHere;
   const double perOp = 1.0 * shape->side * shape->side * shape->blocks * shape->k / (shape->sparse ? 2 : 1);
+  const double start = bench::threadSeconds();
   for (auto _ : state) {
     for (unsigned r = 0; r < 32 * 64; ++r)
       wave.lanes(32)[r] = 0;
     ops[0].fn(wave, ops.data());
   }
-  state.counters["multiply_adds/s"] =
-      benchmark::Counter(perOp * length * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  const double rate = perOp * length * static_cast<double>(state.iterations()) / (bench::threadSeconds() - start);
+  state.counters["G_multiply_adds_per_s"] = rate / 1e9;
+  state.counters["ratio_to_host_peak"] = rate / bench::hostPeak();
+}
+
+/// The elements whose fast form is another one (mfma_fast_simd.cpp).
+bool hasFastForm(const mfma::Shape& shape) {
+  using enum mfma::Element;
+  return shape.a != f64 && shape.a != f32 && shape.a != i8;
 }
 
 } // namespace
@@ -73,13 +85,14 @@ void runShape(benchmark::State& state, const mfma::Shape* shape, SimdLevel level
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   for (const mfma::Shape& shape : mfma::shapes())
-    for (const SimdLevel level : {SimdLevel::avx2, SimdLevel::avx512}) {
-      if (level == SimdLevel::avx512 && bestSimdLevel() != SimdLevel::avx512)
-        continue;
-      benchmark::RegisterBenchmark(
-          (std::string(shape.mnemonic) + (level == SimdLevel::avx512 ? "/avx512" : "/avx2")).c_str(), runShape, &shape,
-          level);
-    }
+    for (const SimdLevel level : hostSimdLevels())
+      for (const bool fast : {false, true}) {
+        if (level == SimdLevel::scalar || (fast && !hasFastForm(shape)))
+          continue;
+        std::string name(shape.mnemonic);
+        name += level == SimdLevel::avx512 ? "/avx512" : "/avx2";
+        benchmark::RegisterBenchmark((name + (fast ? "/fast" : "")).c_str(), runShape, &shape, level, fast);
+      }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

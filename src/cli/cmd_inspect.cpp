@@ -1,6 +1,8 @@
 #include "cli/command.h"
 #include "cli/inspect_container.h"
+#include "isa/codec.h"
 #include "object/review.h"
+#include "program/analysis/kernarg_reads.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 #include <llvm/Object/ELF.h>
@@ -188,6 +190,45 @@ void printTables(const CodeObject& object) {
     fmt::print("\nmetadata\n{}", object.metadataText());
 }
 
+/// A kernel whose code reads arguments that its metadata does not tell of cannot be launched by metadata alone.
+std::optional<object::Remark> unknownArguments(const CodeObject& object, const program::Program& program,
+                                               std::size_t index) {
+  const Kernel& kernel = object.kernels()[index];
+  std::uint32_t told = kernel.descriptor.kernargSize();
+  if (kernel.metadata)
+    told = std::max(told, kernel.metadata->kernargSegmentSize);
+  std::uint32_t begin = 0, end = 0;
+  std::uint64_t address = 0;
+  for (const program::KernargRead& read : kernargReads(object, program, index)) {
+    if (read.offset >= begin) {
+      begin = read.offset;
+      address = read.address;
+    }
+    end = std::max(end, read.offset + read.bytes);
+  }
+  // A load that only ends behind the segment was widened by the compiler.
+  if (!kernel.metadata || begin < told)
+    return std::nullopt;
+  return object::Remark{kernel.name,
+                        fmt::format("metadata tells of {} bytes of arguments, the code reads {} (at 0x{:x}): launch it "
+                                    "with explicit \"kernarg\" entries in the dispatch.json",
+                                    told, end, address)};
+}
+
+std::vector<object::Remark> remarksOf(const CodeObject& object) {
+  std::vector<object::Remark> remarks = review(object);
+  const auto codec = isa::Codec::create(object);
+  if (!codec)
+    return remarks;
+  const auto program = program::Program::recover(object, **codec);
+  if (!program)
+    return remarks;
+  for (std::size_t i = 0; i < object.kernels().size(); ++i)
+    if (auto remark = unknownArguments(object, *program, i))
+      remarks.push_back(std::move(*remark));
+  return remarks;
+}
+
 void printText(const CodeObject& object, bool brief) {
   fmt::print("{}\n", object.name());
   fmt::print("  target {}, code object v{} (EI_ABIVERSION {}), {}, e_flags 0x{:x}", object.target().id(),
@@ -196,7 +237,7 @@ void printText(const CodeObject& object, bool brief) {
     fmt::print(", generic version {}", object.target().genericVersion);
   fmt::print("\n  {} bytes, {} kernel{}\n", object.bytes().size(), object.kernels().size(),
              plural(object.kernels().size()));
-  for (const object::Remark& remark : review(object))
+  for (const object::Remark& remark : remarksOf(object))
     fmt::print("  warning: {}{}{}\n", printable(remark.kernel), remark.kernel.empty() ? "" : ": ",
                printable(remark.text));
   for (const Kernel& kernel : object.kernels())
@@ -268,7 +309,7 @@ ordered_json jsonOf(const CodeObject& object) {
                        {"bytes", object.bytes().size()},
                        {"sha256", sha256Hex(object.bytes())}};
   json["warnings"] = ordered_json::array();
-  for (const object::Remark& remark : review(object))
+  for (const object::Remark& remark : remarksOf(object))
     json["warnings"].push_back({{"kernel", remark.kernel}, {"text", remark.text}});
   json["kernels"] = ordered_json::array();
   for (const Kernel& kernel : object.kernels())

@@ -53,7 +53,7 @@ class PreparedKernel {
 Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::CodeObject& object,
                                                                const std::string& kernelName) {
   if (object.elfType() == llvm::ELF::ET_REL)
-    return refused("{} is relocatable: link it first (ld.lld -shared)", object.name());
+    return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(kernelName));
   std::shared_ptr<PreparedKernel> prepared(new PreparedKernel);
   ASMEVO_TRY(prepared->runnable, emulator::Kernel::prepare(object, kernel->name));

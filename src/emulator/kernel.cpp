@@ -24,8 +24,10 @@ namespace {
 
 Status checkTarget(const object::CodeObject& object, const object::Kernel& kernel) {
   const object::Target& target = object.target();
-  if (target.processor != "gfx942" && target.processor != "gfx9-4-generic")
-    return refused("{} is for {}: the emulator models gfx942 (and gfx9-4-generic)", object.name(), target.id());
+  // As the Linux driver sets an MI300X up: ECC on, no XNACK replay.
+  const object::Target device{"gfx942", object::Feature::off, object::Feature::on, 0};
+  if (const auto reason = object::whyNotOn(target, device))
+    return refused("{} does not run on the modelled {}: {}", object.name(), device.id(), *reason);
   if (kernel.descriptor.isWave32())
     return refused("kernel '{}' asks for wave32, which {} does not have", kernel.name, target.processor);
   if (!hostSupported())
@@ -184,7 +186,7 @@ class PreparedKernel final : public Kernel {
 Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName,
                                                       SimdLevel simd) {
   if (object.elfType() == llvm::ELF::ET_REL)
-    return refused("{} is relocatable: link it first (ld.lld -shared)", object.name());
+    return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernelName));
   ASMEVO_CHECK(checkTarget(object, *found));
   if (simd > bestSimdLevel())

@@ -195,6 +195,11 @@ bool KernelDescriptor::enableKernargPtr() const {
 bool KernelDescriptor::enableDispatchId() const {
   return (codeProperties() & hsa::KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_ID) != 0;
 }
+std::optional<unsigned> KernelDescriptor::kernargSgpr() const {
+  if (!enableKernargPtr())
+    return std::nullopt;
+  return (enablePrivateSegmentBuffer() ? 4U : 0U) + (enableDispatchPtr() ? 2U : 0U) + (enableQueuePtr() ? 2U : 0U);
+}
 bool KernelDescriptor::enableFlatScratchInit() const {
   return (codeProperties() & hsa::KERNEL_CODE_PROPERTY_ENABLE_SGPR_FLAT_SCRATCH_INIT) != 0;
 }

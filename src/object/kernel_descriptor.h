@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ struct KernelDescriptor {
   bool enableQueuePtr() const;
   bool enableKernargPtr() const;
   bool enableDispatchId() const;
+  /// First of the two SGPRs that hold the kernarg segment's address at entry (LLVM AMDGPUUsage, "SGPR Register Set Up
+  /// Order"), if the kernel asks for it.
+  std::optional<unsigned> kernargSgpr() const;
   bool enableFlatScratchInit() const;
   bool enablePrivateSegmentSize() const;
 

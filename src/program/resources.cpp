@@ -196,7 +196,7 @@ class Derivation {
     if (hasSgprField() && edited.sgprs > use.original.sgprs && edited.sgprs + extraSgprs > sgprs)
       sgprs = edited.sgprs + extraSgprs;
     const unsigned most = unified ? 2 * fileSize : fileSize;
-    if (total > most)
+    if (total > most && total > declared.vgprs)
       return refused("kernel '{}' would need {} VGPRs and AGPRs together, {} has {}", kernel.name, total,
                      target.processor, most);
     if (total != declared.vgprs || accum != declared.accumOffset || sgprs != declared.sgprs)

@@ -1,3 +1,4 @@
+#include "isa/semantics/statement.h"
 #include "verify/data_variants.h"
 #include "verify/verify.h"
 
@@ -109,12 +110,13 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
               {"cases", std::move(cases)}};
   if (!verdict.proof.empty())
     result["proof"] = verdict.proof;
-  if (device.modelled())
-    result["notes"] = {
-        "The simulator gives the correctly rounded result for rcp, rsq, sqrt, exp, log, sin and cos, where "
-        "the hardware may differ in the last place, on K0 and K1 alike.",
-        "Matrix instructions follow the published bit-accurate model of the CDNA3 matrix core.",
-        "Every time and cycle count is modelled, not measured."};
+  if (device.modelled()) {
+    json notes = json::array();
+    for (const isa::semantics::Statement& item : isa::semantics::statement())
+      notes.push_back(fmt::format("{}: {}", item.topic, item.text));
+    notes.push_back("time: every time and cycle count is modelled, not measured.");
+    result["notes"] = std::move(notes);
+  }
   return result;
 }
 

@@ -314,11 +314,46 @@ TEST(Rewrite, DescriptorAndMetadataEdits) {
     differing += (*bytes)[i] != before.bytes()[i] ? 1 : 0;
   EXPECT_LE(differing, 8U);
 
-  rewrite.metadata = {{index, ".sgpr_count", 1000}};
-  const auto refusal = rewriteObject(before, rewrite);
-  ASSERT_FALSE(refusal);
-  EXPECT_EQ(refusal.error().kind, ErrorKind::refused);
-  EXPECT_NE(refusal.error().message.find(".sgpr_count"), std::string::npos);
+}
+
+std::string notesOf(const Bytes& bytes) {
+  const std::string file = scratchFile(".co");
+  EXPECT_TRUE(writeFileAtomic(file, bytes));
+  const std::string notes = runTool({"llvm-readelf-22", "--notes", file}).out;
+  std::remove(file.c_str());
+  return notes.substr(notes.find("Displaying"));
+}
+
+TEST(Rewrite, MetadataThatNeedsMoreBytesMakesTheNoteGrow) {
+  const CodeObject before = parsed(assemble(twoKernelSource(), "gfx942:sramecc+:xnack-"));
+  const std::size_t index = before.kernels()[0].name == "first" ? 0 : 1;
+  const std::uint32_t old = before.kernels()[index].metadata->sgprCount;
+  ASSERT_LT(old, 128U) << "one byte in msgpack";
+  for (const std::uint32_t value : {std::uint32_t{128}, std::uint32_t{1000}, std::uint32_t{0x12345678}}) {
+    Rewrite rewrite;
+    rewrite.metadata = {{index, ".sgpr_count", value}};
+    const auto bytes = rewriteObject(before, rewrite);
+    ASSERT_TRUE(bytes) << bytes.error().message;
+    expectAcceptedByTools(*bytes);
+    const CodeObject after = parsed(*bytes);
+    expectSoundSegments(after);
+    EXPECT_EQ((*after.findKernel("first"))->metadata->sgprCount, value);
+    // LLVM's own reader finds that field changed and nothing else.
+    std::string expected = notesOf(Bytes(before.bytes().begin(), before.bytes().end()));
+    const std::string field = ".sgpr_count:     ";
+    const std::size_t at = expected.find(field + std::to_string(old), expected.find(".name:           first"));
+    ASSERT_NE(at, std::string::npos) << expected;
+    expected.replace(at + field.size(), std::to_string(old).size(), std::to_string(value));
+    const std::string seen = notesOf(*bytes);
+    EXPECT_EQ(seen.substr(seen.find("---")), expected.substr(expected.find("---")));
+    for (std::size_t k = 0; k < before.kernels().size(); ++k) {
+      const Kernel& kernel = **after.findKernel(before.kernels()[k].name);
+      EXPECT_TRUE(std::ranges::equal(after.contents(*after.codeSections().front()),
+                                     before.contents(*before.codeSections().front())));
+      EXPECT_EQ(kernel.entryAddress - after.codeSections().front()->address,
+                before.kernels()[k].entryAddress - before.codeSections().front()->address);
+    }
+  }
 }
 
 TEST(Rewrite, RefusesWhatWouldBreak) {

@@ -1,3 +1,4 @@
+#include "isa/semantics/statement.h"
 #include "verify/differential.h"
 #include "verify/verify_support.h"
 
@@ -286,7 +287,13 @@ TEST(Verify, ReceiptSaysWhatWasComparedOnWhat) {
   EXPECT_EQ(r["seeds"], (nlohmann::json{0, 1}));
   EXPECT_EQ(r["cases"][0]["buffers"]["c"]["compared"]["bitwise"], true);
   EXPECT_EQ(r["cases"][0]["buffers"].size(), 3u);
-  EXPECT_NE(r["notes"].dump().find("correctly rounded"), std::string::npos);
+  // Every decision of the semantics, then that times are modelled.
+  const auto statement = isa::semantics::statement();
+  ASSERT_EQ(r["notes"].size(), statement.size() + 1);
+  for (std::size_t i = 0; i < statement.size(); ++i)
+    EXPECT_NE(r["notes"][i].get<std::string>().find(statement[i].text), std::string::npos);
+  EXPECT_NE(r["notes"][0].get<std::string>().find("correctly rounded"), std::string::npos);
+  EXPECT_NE(r["notes"].back().get<std::string>().find("modelled, not measured"), std::string::npos);
 }
 
 TEST(Verify, EveryKernelWithNopsEverywhereIsAccepted) {

@@ -2,9 +2,8 @@
 
 #include "emulator/alu/mode_state.h"
 #include "emulator/alu/scalar_domain.h"
+#include "emulator/memory/buffer_format.h"
 #include "isa/semantics/atomics.h"
-
-#include <immintrin.h>
 
 #include <bit>
 #include <cmath>
@@ -45,12 +44,10 @@ template <bool Lds> struct AtomicDomain : ScalarDomain {
   template <class F, class V> static V flushed(V x, bool flush) {
     return flush && (x & flt::infinity<F>) == 0 ? static_cast<V>(x & flt::signBit<F>) : x;
   }
-  static float toHost(flt::F16, U32 x) { return _cvtsh_ss(static_cast<unsigned short>(x)); }
+  static float toHost(flt::F16, U32 x) { return floatFromHalf(static_cast<std::uint16_t>(x)); }
   static float toHost(flt::F32, U32 x) { return std::bit_cast<float>(x); }
   static double toHost(flt::F64, U64 x) { return std::bit_cast<double>(x); }
-  static U32 fromHost(flt::F16, float x) {
-    return static_cast<unsigned short>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
-  }
+  static U32 fromHost(flt::F16, float x) { return halfFromFloat(x); }
   static U32 fromHost(flt::F32, float x) { return std::bit_cast<U32>(x); }
   static U64 fromHost(flt::F64, double x) { return std::bit_cast<U64>(x); }
 

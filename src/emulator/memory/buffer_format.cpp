@@ -1,7 +1,5 @@
 #include "emulator/memory/buffer_format.h"
 
-#include <immintrin.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -63,10 +61,10 @@ float smallFloat(std::uint32_t code, unsigned width) {
 } // namespace
 
 std::uint16_t halfFromFloat(float value) {
-  return static_cast<std::uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
+  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
 }
 float floatFromHalf(std::uint16_t bits) {
-  return _cvtsh_ss(bits);
+  return static_cast<float>(std::bit_cast<_Float16>(bits));
 }
 
 std::optional<BufferFormat> BufferFormat::of(unsigned dataFormat, unsigned numberFormat) {

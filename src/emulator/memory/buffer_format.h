@@ -32,7 +32,7 @@ std::optional<std::uint32_t> encodeComponent(const BufferFormat& format, unsigne
 /// Puts encoded components into an element.
 void placeComponent(const BufferFormat& format, unsigned index, std::uint32_t code, std::uint8_t* bytes);
 
-/// f32 to f16 by rounding to nearest even, and back.
+/// f32 to f16 by rounding to nearest even, and back. By the compiler's conversions: hosts need not have F16C.
 std::uint16_t halfFromFloat(float value);
 float floatFromHalf(std::uint16_t bits);
 
