@@ -236,6 +236,12 @@ BENCHMARK_CAPTURE(oneForm, global_load_dwordx4, "global_load_dwordx4 v[4:7], v10
 BENCHMARK_CAPTURE(oneForm, global_store_dword, "global_store_dword v[104:105], v2, off");
 BENCHMARK_CAPTURE(oneForm, global_store_dwordx4, "global_store_dwordx4 v103, v[4:7], s[4:5]");
 BENCHMARK_CAPTURE(oneForm, buffer_load_dwordx2, "buffer_load_dwordx2 v[8:9], v101, s[8:11], 0 offen");
+// Every other dword: the path of any addresses.
+BENCHMARK_CAPTURE(oneForm, ds_read_b32_apart, "ds_read_b32 v1, v101");
+BENCHMARK_CAPTURE(oneForm, ds_read2_b32, "ds_read2_b32 v[2:3], v100 offset1:8");
+BENCHMARK_CAPTURE(oneForm, global_load_dword_apart, "global_load_dword v1, v101, s[4:5]");
+BENCHMARK_CAPTURE(oneForm, global_store_dword_apart, "global_store_dword v101, v2, s[4:5]");
+BENCHMARK_CAPTURE(oneForm, buffer_load_dword_apart, "buffer_load_dword v1, v101, s[8:11], 0 offen");
 BENCHMARK_CAPTURE(oneForm, ds_bpermute, "ds_bpermute_b32 v1, v100, v2");
 
 } // namespace

@@ -2,6 +2,8 @@
 
 #include "isa/codec.h"
 #include "object/code_object.h"
+#include "object/container.h"
+#include "object/replace.h"
 #include "object/review.h"
 #include "program/program.h"
 
@@ -32,9 +34,7 @@ isa::Codec* codecFor(const object::Target& target) {
   return entry.codec.get();
 }
 
-} // namespace
-
-std::string checkObject(std::span<const std::uint8_t> input) {
+std::string checkCodeObject(std::span<const std::uint8_t> input) {
   const auto object = object::CodeObject::parse(Bytes(input.begin(), input.end()), "fuzz");
   if (!object)
     return object.error().message.empty() ? "a refusal without a message" : "";
@@ -72,6 +72,41 @@ std::string checkObject(std::span<const std::uint8_t> input) {
     return "a grown object does not parse: " + again.error().message;
   if (again->kernels().size() != object->kernels().size())
     return "a grown object has other kernels";
+  return "";
+}
+
+/// Work on one input is bounded: what lies behind is more of the same.
+constexpr std::size_t mostObjects = 4;
+constexpr std::uint64_t largestObject = 1 << 16;
+
+} // namespace
+
+std::string checkObject(std::span<const std::uint8_t> input) {
+  const auto container = object::Container::read(ByteSource::of(Bytes(input.begin(), input.end()), "fuzz"));
+  if (!container)
+    return checkCodeObject(input);
+  const auto objects = object::selectObjects(*container, {});
+  if (!objects)
+    return objects.error().message.empty() ? "a refusal without a message" : "";
+  std::size_t seen = 0;
+  for (const object::DeviceObject& device : *objects) {
+    if (device.info.size > largestObject || ++seen > mostObjects)
+      continue;
+    auto chosen = object::readObject(*container, device);
+    if (!chosen)
+      continue;
+    if (std::string wrong = checkCodeObject(chosen->bytes); !wrong.empty())
+      return wrong;
+    const auto code = object::CodeObject::parse(std::move(chosen->bytes), "device object");
+    if (!code || container->bundles()[device.bundle].compressed)
+      continue;
+    const auto same = object::replaceObject(*container, device, *code);
+    if (!same)
+      continue;
+    const auto file = same->file.materialize(container->source());
+    if (file && !std::ranges::equal(*file, input))
+      return "replacing an object by itself changes the container";
+  }
   return "";
 }
 

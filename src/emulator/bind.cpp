@@ -12,7 +12,10 @@ SimdLevel bestSimdLevel() {
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                     __builtin_cpu_supports("avx512cd");
-  return wide ? SimdLevel::avx512 : hostSupported() ? SimdLevel::avx2 : SimdLevel::scalar;
+  const bool narrow = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi") &&
+                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+  return !narrow ? SimdLevel::scalar : wide ? SimdLevel::avx512 : SimdLevel::avx2;
 }
 
 std::vector<SimdLevel> hostSimdLevels() {
@@ -21,12 +24,6 @@ std::vector<SimdLevel> hostSimdLevels() {
     if (level <= bestSimdLevel())
       levels.push_back(level);
   return levels;
-}
-
-bool hostSupported() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
 }
 
 namespace {

@@ -14,8 +14,6 @@ namespace asmevo::emulator {
 /// Type of a source operand, which decides the bits of an inline constant or literal (CDNA3 ISA, "Constants").
 enum class ConstType : std::uint8_t { b32, f32, f16, bf16, b16, b64, f64, u64, pk16, pkF32 };
 
-bool hostSupported(); ///< AVX2, FMA and F16C at least
-
 /// One of three things by level: scalar, avx2, avx512.
 template <class T> T atLevel(SimdLevel level, T scalar, T avx2, T avx512) {
   return level == SimdLevel::avx512 ? avx512 : level == SimdLevel::avx2 ? avx2 : scalar;
@@ -36,7 +34,7 @@ class Arena {
 
 struct BindContext {
   unsigned accumOffset = 0;
-  SimdLevel simd = SimdLevel::avx2;
+  SimdLevel simd = bestSimdLevel();
   Arena* arena = nullptr;
   bool gprIndexing = false; ///< the code contains s_set_gpr_idx_on: vector ops check for it
 };

@@ -54,8 +54,8 @@ struct RunResult {
 /// A code object pre-decoded for one kernel; reusable for many runs, from many threads.
 class Kernel {
  public:
-  /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic), host
-  /// without AVX2. Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
+  /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic).
+  /// Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
   /// `simd`: the handlers to run on, one of hostSimdLevels(); they all give the same bits.
   static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName,
                                                        SimdLevel simd = bestSimdLevel());

@@ -25,6 +25,7 @@ struct StrictOptions {
 
 /// A rule of the hardware that the kernel broke, at its first occurrence. Rules of waits and distances have the names
 /// that the static lint gives them: wait.{vm,lgkm}.{raw,waw}, wait.vm.lds-dma, states.*.
+/// wait.lgkm.war and wait.lgkm.waw also name an LDS-DMA over what an LDS operation of its wave has yet to access.
 struct StrictFinding {
   std::string rule;                         ///< "wait.vm.raw", "lds_race", "out_of_bounds_read", ...
   std::uint64_t producer = 0, consumer = 0; ///< virtual addresses in the object

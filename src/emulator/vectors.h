@@ -32,7 +32,7 @@ struct VectorReport {
 };
 
 struct VectorOptions {
-  SimdLevel simd = SimdLevel::avx2;
+  SimdLevel simd = bestSimdLevel();
   std::size_t differencesPerOpcode = 3;
 };
 

@@ -9,8 +9,7 @@
 
 #include <fmt/core.h>
 
-#include <array>
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -27,8 +26,12 @@ struct Options {
 struct Tally {
   std::size_t planted = 0, live = 0, run = 0, caught = 0, deadRun = 0, deadCaught = 0;
   void operator+=(const Tally& other) {
-    planted += other.planted, live += other.live, run += other.run, caught += other.caught;
-    deadRun += other.deadRun, deadCaught += other.deadCaught;
+    planted += other.planted;
+    live += other.live;
+    run += other.run;
+    caught += other.caught;
+    deadRun += other.deadRun;
+    deadCaught += other.deadCaught;
   }
 };
 

@@ -97,6 +97,11 @@ void PathRecorder::access(emulator::Wave& wave, const emulator::Op*, const Acces
           std::memcpy(&written.back().old, host, 4);
         }
         path.touches.push_back(touch);
+        if (lds) {
+          PathRecorder::Step& step = path.steps.back();
+          step.ldsBegin = std::min(step.ldsBegin, dword);
+          step.ldsEnd = std::max(step.ldsEnd, dword + 1);
+        }
       }
       path.touches.back().bytes = static_cast<std::uint8_t>(path.touches.back().bytes | 1u << address % 4);
     }
@@ -214,6 +219,8 @@ void WaitOracle::replayWaits(std::size_t number, const Path& path, Replay& repla
     replay.worst[{rule, producer.address, consumer.address}] = 1;
   };
   const auto overlap = [&](const Step& a, bool aWrites, const Step& b, bool bWrites) {
+    if (a.ldsBegin >= b.ldsEnd || b.ldsBegin >= a.ldsEnd)
+      return false;
     for (std::uint32_t i = a.touchBegin; i < a.touchEnd; ++i)
       for (std::uint32_t j = b.touchBegin; j < b.touchEnd; ++j) {
         const Touch &x = touches[i], &y = touches[j];
@@ -366,23 +373,32 @@ std::string WaitOracle::whyLive(const WaitMutant& mutant) {
   Replay mutated;
   const bool isWait = mutant.kind == MutationKind::droppedWait || mutant.kind == MutationKind::weakenedWait;
   Replay distances;
+  const auto freshViolation = [&]() -> std::string {
+    const Replay& before = isWait ? original : distances;
+    for (const auto& [violation, worst] : mutated.worst) {
+      const auto known = before.worst.find(violation);
+      if (known == before.worst.end() || known->second < worst)
+        return fmt::format("{}: {:#x}, {:#x}", std::get<0>(violation), std::get<1>(violation), std::get<2>(violation));
+    }
+    return {};
+  };
   for (std::size_t number = 0; number < originals.size(); ++number) {
     const Path path = mutatedPath(recorder.paths[number], &mutant);
+    const std::vector<std::size_t> at = placesOf(path, mutant);
     if (isWait) {
       replayWaits(number, path, mutated);
-      continue;
+    } else {
+      replayDistances(path, at, mutated);
+      replayDistances(originals[number], at, distances);
     }
-    const std::vector<std::size_t> at = placesOf(path, mutant);
-    replayDistances(path, at, mutated);
-    replayDistances(originals[number], at, distances);
+    // Pairs of the original on later paths can only excuse more of a distance, so those are judged at the end.
+    if (isWait)
+      if (std::string why = freshViolation(); !why.empty())
+        return why;
   }
-  const Replay& before = isWait ? original : distances;
-  for (const auto& [violation, worst] : mutated.worst) {
-    const auto known = before.worst.find(violation);
-    if (known == before.worst.end() || known->second < worst)
-      return fmt::format("{}: {:#x}, {:#x}", std::get<0>(violation), std::get<1>(violation), std::get<2>(violation));
-  }
-  return isWait ? crossWave(mutated) : std::string();
+  if (!isWait)
+    return freshViolation();
+  return crossWave(mutated);
 }
 
 } // namespace asmevo::tests

@@ -2,6 +2,10 @@
 #pragma once
 
 #include "emulator/bind.h"
+#include "emulator/memory/handlers.h"
+
+#include <algorithm>
+#include <span>
 
 namespace asmevo::emulator {
 
@@ -9,6 +13,14 @@ Status bindScalarMemory(const isa::Instruction& inst, const BindContext& context
 Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context, Op& op); ///< MUBUF, FLAT family
 Status bindTypedBuffer(const isa::Instruction& inst, const BindContext& context, Op& op);  ///< MUBUF format, MTBUF
 Status bindLds(const isa::Instruction& inst, const BindContext& context, Op& op);          ///< DS
+
+/// Null when there is none of that name.
+template <class Form>
+const Form* findForm(const FormTable<Form>& table, std::string_view Form::* member, std::string_view name) {
+  const std::span<const Form> forms(table.first, table.count);
+  const auto found = std::ranges::find(forms, name, member);
+  return found == forms.end() ? nullptr : &*found;
+}
 
 /// Walks an instruction's operands in printed order with checks.
 class OperandReader {

@@ -14,6 +14,7 @@ namespace {
 struct TypedPlan {
   bool fromInstruction = false; ///< MTBUF: the format stands in the instruction and DST_SEL is the identity
   std::uint8_t dataFormat = 0, numberFormat = 0;
+  Resolver resolve = nullptr;
   std::uint8_t components = 1; ///< of the opcode: _x to _xyzw
   bool half = false;           ///< d16: two components to a register, lower half first
   bool high = false;           ///< d16_hi_x: the upper half of the register
@@ -75,7 +76,7 @@ void loadTyped(Wave& wave, const Op* op) {
       return void(refuse(wave, op, "DST_SEL of a component that the format lacks"));
   const AccessShape shape{format.bytes, false, false, true};
   LaneAccess access;
-  if (!resolveBuffer(wave, op, shape, access)) [[unlikely]]
+  if (!plan.resolve(wave, op, shape, access)) [[unlikely]]
     return;
   if (wave.reports) [[unlikely]]
     reportVector(wave, op, shape, access);
@@ -111,7 +112,7 @@ void storeTyped(Wave& wave, const Op* op) {
       return void(refuse(wave, op, "a store with DST_SEL other than the identity"));
   const AccessShape shape{format.bytes, true, false, true};
   LaneAccess access;
-  if (!resolveBuffer(wave, op, shape, access)) [[unlikely]]
+  if (!plan.resolve(wave, op, shape, access)) [[unlikely]]
     return;
   if (wave.reports) [[unlikely]]
     reportVector(wave, op, shape, access);
@@ -138,6 +139,7 @@ void storeTyped(Wave& wave, const Op* op) {
 Status bindTypedBuffer(const isa::Instruction& inst, const BindContext& context, Op& op) {
   std::string_view name = inst.base;
   TypedPlan plan;
+  plan.resolve = atLevel(context.simd, &scalar::vectorHandlers, &avx2::vectorHandlers, &avx512::vectorHandlers)->buffer;
   plan.fromInstruction = name.starts_with("tbuffer_");
   // MTBUF: DFMT in 22:19 and NFMT in 25:23; the default is not printed.
   plan.dataFormat = static_cast<std::uint8_t>((inst.encoding[2] | inst.encoding[3] << 8) >> 3 & 15);

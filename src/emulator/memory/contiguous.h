@@ -1,12 +1,13 @@
 /// The common case of vector memory: all 64 lanes active, unobserved, one element after the other. Found with a few
 /// vector compares, moved with shuffles, no branch per lane. Everything else takes the resolvers of lane_access.h.
-/// Private to the emulator.
+/// Included by the *_simd.cpp files
+/// of this folder.
 #pragma once
 
 #include "emulator/memory/buffer_resource.h"
-#include "emulator/memory/lane_access.h"
+#include "emulator/memory/resolve.h"
 
-namespace asmevo::emulator {
+namespace asmevo::emulator::ASMEVO_SIMD_NS {
 
 namespace contiguous {
 
@@ -150,4 +151,4 @@ template <Resolver R> std::uint8_t* contiguousHost(const Wave& wave, const Op* o
   return shape.store ? wave.memory->hostForStore(address, bytes) : wave.memory->host(address, bytes);
 }
 
-} // namespace asmevo::emulator
+} // namespace asmevo::emulator::ASMEVO_SIMD_NS

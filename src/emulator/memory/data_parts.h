@@ -1,12 +1,13 @@
 /// Data parts of vector memory ops: they move lanes between registers and host addresses already resolved. Each is a
-/// type with `shape(op)` and `run(wave, op, access)`. Private to the emulator.
+/// type with `shape(op)` and `run(wave, op, access)`. Included by the *_simd.cpp files
+/// of this folder.
 #pragma once
 
 #include "emulator/memory/atomics.h"
 #include "emulator/memory/contiguous.h"
-#include "emulator/memory/lane_access.h"
+#include "emulator/memory/resolve.h"
 
-namespace asmevo::emulator {
+namespace asmevo::emulator::ASMEVO_SIMD_NS {
 
 /// N dwords to N registers.
 template <unsigned N> struct LoadDwords {
@@ -150,4 +151,4 @@ template <Resolver R, class D> void memoryOp(Wave& wave, const Op* op) {
   [[clang::musttail]] return scatteredOp<R, D>(wave, op);
 }
 
-} // namespace asmevo::emulator
+} // namespace asmevo::emulator::ASMEVO_SIMD_NS

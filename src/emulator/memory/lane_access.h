@@ -1,4 +1,5 @@
-/// What the address part of a vector memory instruction hands to its data part. Private to the emulator.
+/// What the address part of a vector memory instruction hands to its data part. Private to the emulator. Functions are
+/// forced inline: files compiled for several instruction sets include this.
 #pragma once
 
 #include "emulator/wave.h"
@@ -7,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace asmevo::emulator {
 
@@ -22,7 +24,7 @@ struct LaneAccess {
 };
 
 /// Calls f(lane) for every set bit, ascending.
-template <class F> void forLanes(std::uint64_t mask, F&& f) {
+template <class F> [[gnu::always_inline]] inline void forLanes(std::uint64_t mask, F&& f) {
   if (mask == allLanes) {
     for (unsigned lane = 0; lane < 64; ++lane)
       f(lane);
@@ -32,15 +34,15 @@ template <class F> void forLanes(std::uint64_t mask, F&& f) {
     f(static_cast<unsigned>(std::countr_zero(mask)));
 }
 
-inline std::uint8_t* hostPointer(std::uint64_t address) {
+[[gnu::always_inline]] inline std::uint8_t* hostPointer(std::uint64_t address) {
   return reinterpret_cast<std::uint8_t*>(address);
 }
-template <class T> T readHost(std::uint64_t address) {
+template <class T> [[gnu::always_inline]] inline T readHost(std::uint64_t address) {
   T value;
   std::memcpy(&value, hostPointer(address), sizeof value);
   return value;
 }
-template <class T> void writeHost(std::uint64_t address, T value) {
+template <class T> [[gnu::always_inline]] inline void writeHost(std::uint64_t address, T value) {
   std::memcpy(hostPointer(address), &value, sizeof value);
 }
 
@@ -53,26 +55,14 @@ struct AccessShape {
 };
 
 /// Host address of a guest address: add it.
-inline std::uint64_t arenaBias(const Wave& wave) {
+[[gnu::always_inline]] inline std::uint64_t arenaBias(const Wave& wave) {
   return reinterpret_cast<std::uint64_t>(wave.memory->host(GuestMemory::baseAddress, 0)) - GuestMemory::baseAddress;
 }
-/// Checks guest addresses in access.at, faults on the first bad lane, then turns them into host addresses.
-bool admitGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
-
 /// Address parts. Each fills `access` and returns true, or stops the wave with a fault and returns false.
 using Resolver = bool (*)(Wave&, const Op*, const AccessShape&, LaneAccess&);
 
 /// Operands of vector memory ops. src[0]: address VGPRs (kind none: off), src[1]: data VGPRs, src[2]: SGPR base or
-/// resource descriptor, src[3]: buffer soffset. aux: instruction offset, sign-extended.
-bool resolveGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access); ///< 64-bit VGPR address
-bool resolveGlobalScalar(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access); ///< SGPR base + VGPR
-bool resolveFlat(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
-bool resolveScratch(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
-bool resolveBuffer(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
-/// LDS: address VGPR + aux, 32 bits.
-bool resolveLds(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access);
-/// LDS at given byte addresses. Lanes out of range read 0 and do not write.
-void resolveLdsAt(Wave& wave, const std::uint32_t* addresses, const AccessShape& shape, LaneAccess& access);
+/// resource descriptor, src[3]: buffer soffset. aux: instruction offset, sign-extended. The resolvers: resolve.h.
 
 /// Buffer addressing by flags in src[3].dwords.
 inline constexpr std::uint8_t bufferOffen = 1, bufferIdxen = 2, bufferTyped = 4; ///< typed: a format instruction
@@ -88,8 +78,12 @@ void reportScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint6
 /// Traces an LDS operation without observing it.
 void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses);
 
-/// The wave's memory fault for one lane.
+/// The wave's memory fault for one lane. `why` may be empty.
 void failAccess(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint64_t guestAddress,
-                const std::string& why);
+                std::string_view why);
+/// The same for scratch: `offset` bytes into the work-item's private segment.
+void failPrivate(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint32_t offset);
+/// Refuses what a buffer descriptor asks for.
+void failDescriptor(Wave& wave, const Op* op, std::string_view what);
 
 } // namespace asmevo::emulator

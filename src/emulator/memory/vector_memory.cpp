@@ -1,110 +1,12 @@
+#include "emulator/memory/atomics.h"
 #include "emulator/memory/bind_memory.h"
-#include "emulator/memory/data_parts.h"
+#include "emulator/memory/handlers.h"
 
 #include <string_view>
-#include <unordered_map>
 
 namespace asmevo::emulator {
 
 namespace {
-
-constexpr std::size_t addressModes = 5;
-enum AddressMode : std::size_t { globalMode, globalScalarMode, flatMode, scratchMode, bufferMode };
-
-/// One data part under every address part.
-struct DataForm {
-  std::array<Handler, addressModes> handlers{};
-  unsigned dataDwords = 0; ///< of a store's data register range
-  bool store = false;
-};
-
-template <class D> constexpr std::array<Handler, addressModes> everyMode() {
-  return {memoryOp<resolveGlobal, D>, memoryOp<resolveGlobalScalar, D>, memoryOp<resolveFlat, D>,
-          memoryOp<resolveScratch, D>, memoryOp<resolveBuffer, D>};
-}
-
-template <class D> DataForm load() {
-  return {everyMode<D>(), 0, false};
-}
-template <class D> DataForm store(unsigned dwords) {
-  return {everyMode<D>(), dwords, true};
-}
-
-/// By the name behind "buffer_", "flat_", "global_" or "scratch_".
-const std::unordered_map<std::string_view, DataForm>& dataForms() {
-  using U8 = std::uint8_t;
-  using S8 = std::int8_t;
-  using U16 = std::uint16_t;
-  using S16 = std::int16_t;
-  static const std::unordered_map<std::string_view, DataForm> table = {
-      {"load_dword", load<LoadDwords<1>>()},
-      {"load_dwordx2", load<LoadDwords<2>>()},
-      {"load_dwordx3", load<LoadDwords<3>>()},
-      {"load_dwordx4", load<LoadDwords<4>>()},
-      {"load_ubyte", load<LoadSmall<U8>>()},
-      {"load_sbyte", load<LoadSmall<S8>>()},
-      {"load_ushort", load<LoadSmall<U16>>()},
-      {"load_sshort", load<LoadSmall<S16>>()},
-      {"load_ubyte_d16", load<LoadSmall<U8, Part::low>>()},
-      {"load_ubyte_d16_hi", load<LoadSmall<U8, Part::high>>()},
-      {"load_sbyte_d16", load<LoadSmall<S8, Part::low>>()},
-      {"load_sbyte_d16_hi", load<LoadSmall<S8, Part::high>>()},
-      {"load_short_d16", load<LoadSmall<U16, Part::low>>()},
-      {"load_short_d16_hi", load<LoadSmall<U16, Part::high>>()},
-      {"store_dword", store<StoreDwords<1>>(1)},
-      {"store_dwordx2", store<StoreDwords<2>>(2)},
-      {"store_dwordx3", store<StoreDwords<3>>(3)},
-      {"store_dwordx4", store<StoreDwords<4>>(4)},
-      {"store_byte", store<StoreSmall<U8>>(1)},
-      {"store_byte_d16_hi", store<StoreSmall<U8, 16>>(1)},
-      {"store_short", store<StoreSmall<U16>>(1)},
-      {"store_short_d16_hi", store<StoreSmall<U16, 16>>(1)},
-  };
-  return table;
-}
-
-/// Memory to LDS at M0[15:0] + instruction offset + 4 * lane (facts of the production kernels: aiter_dispatch.md;
-/// CDNA3 ISA, "Buffer load to LDS"). T decides width and extension; lanes out of range deliver 0.
-template <Resolver R, class T> void loadToLds(Wave& wave, const Op* op) {
-  LaneAccess access;
-  const AccessShape shape{sizeof(T), false, false};
-  if (!R(wave, op, shape, access)) [[unlikely]]
-    return;
-  const std::uint32_t base = (wave.sgpr[isa::sreg::m0] & 0xffff) + static_cast<std::uint32_t>(op->aux);
-  if (wave.reports) [[unlikely]] {
-    reportVector(wave, op, shape, access, true);
-    reportLdsDma(wave, op, access.exec, base);
-  }
-  if (access.contiguous && sizeof(T) == 4 && std::uint64_t{base} + 256 <= wave.ldsBytes) {
-    std::memcpy(wave.lds + base, hostPointer(access.at[0]), 256);
-    ASMEVO_NEXT(wave, op);
-  }
-  forLanes(access.exec, [&](unsigned lane) {
-    const std::uint64_t to = std::uint64_t{base} + 4 * lane;
-    if (to + 4 > wave.ldsBytes)
-      return;
-    const bool in = access.allValid || (access.valid[0] >> lane & 1);
-    const std::uint32_t value =
-        in ? static_cast<std::uint32_t>(static_cast<std::int64_t>(readHost<T>(access.at[lane]))) : 0;
-    std::memcpy(wave.lds + to, &value, 4);
-  });
-  ASMEVO_NEXT(wave, op);
-}
-
-template <class T> constexpr std::array<Handler, addressModes> everyLdsMode() {
-  return {loadToLds<resolveGlobal, T>, loadToLds<resolveGlobalScalar, T>, loadToLds<resolveFlat, T>,
-          loadToLds<resolveScratch, T>, loadToLds<resolveBuffer, T>};
-}
-
-const std::array<Handler, addressModes>* ldsLoadForm(std::string_view type) {
-  static const std::unordered_map<std::string_view, std::array<Handler, addressModes>> table = {
-      {"dword", everyLdsMode<std::uint32_t>()}, {"ubyte", everyLdsMode<std::uint8_t>()},
-      {"sbyte", everyLdsMode<std::int8_t>()},   {"ushort", everyLdsMode<std::uint16_t>()},
-      {"sshort", everyLdsMode<std::int16_t>()},
-  };
-  const auto found = table.find(type);
-  return found == table.end() ? nullptr : &found->second;
-}
 
 void nothing(Wave& wave, const Op* op) {
   ASMEVO_NEXT(wave, op);
@@ -172,15 +74,18 @@ Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context
 
   OperandReader reader(inst, context);
   AddressMode mode = bufferMode;
+  const VectorHandlers& handlers =
+      *atLevel(context.simd, &scalar::vectorHandlers, &avx2::vectorHandlers, &avx512::vectorHandlers);
 
   // Loads to LDS have no data register: "buffer_load_dword ... lds" and "global_load_lds_dword".
   const bool named = name.starts_with("load_lds_");
   if (named || (buffer && inst.mods.lds)) {
-    const auto* form = ldsLoadForm(name.substr(named ? 9 : name.starts_with("load_") ? 5 : 0));
+    const std::string_view type = name.substr(named ? 9 : name.starts_with("load_") ? 5 : 0);
+    const LdsLoadForm* form = findForm(handlers.toLds, &LdsLoadForm::type, type);
     if (!form)
       return refused("{} to LDS is not modelled", inst.base);
     ASMEVO_CHECK(buffer ? bindBufferOperands(inst, reader, op) : bindFlatOperands(inst, reader, 0, mode, op));
-    op.fn = (*form)[mode];
+    op.fn = form->handlers[mode];
     return {};
   }
 
@@ -207,15 +112,14 @@ Status bindVectorMemory(const isa::Instruction& inst, const BindContext& context
     if (isNone(op.src[1]))
       return refused("{}: no data register", inst.base);
     op.extra = form;
-    static constexpr auto plain = everyMode<MemoryAtomic<false>>(), returning = everyMode<MemoryAtomic<true>>();
-    op.fn = (returns ? returning : plain)[mode];
+    op.fn = (returns ? handlers.atomicReturning : handlers.atomic)[mode];
     return {};
   }
 
-  const auto found = dataForms().find(name);
-  if (found == dataForms().end())
+  const VectorForm* found = findForm(handlers.forms, &VectorForm::name, name);
+  if (!found)
     return refused("{} is not modelled", inst.base);
-  const DataForm& form = found->second;
+  const VectorForm& form = *found;
   const bool hasDestination = reader.takeDestination(op);
   if (hasDestination == form.store)
     return refused("{}: unexpected operands", inst.base);

@@ -105,6 +105,8 @@ void InFlight::end(Wave& wave) {
     exchangeResult(wave, operation);
   }
   own(operation, 1);
+  if (operation.holdsStores)
+    publishAt = std::min(publishAt, now + storePatience);
   Queue& queue = !operation.inOrder ? unordered : operation.vm ? vm : ldsOrder;
   queue.push_back(std::move(building));
 }
@@ -166,6 +168,13 @@ void InFlight::settle(Queue& queue) {
         transfer.scatter();
     }
   }
+}
+
+void InFlight::publish() {
+  publishAt = ~std::uint64_t{0};
+  for (Queue* queue : {&vm, &ldsOrder})
+    if (std::ranges::any_of(*queue, [](const auto& operation) { return operation->holdsStores; }))
+      settle(*queue);
 }
 
 void InFlight::complete(Wave& wave, std::unique_ptr<Operation> done) {
@@ -318,6 +327,32 @@ const Op* InFlight::dmaInto(std::uint64_t address, const Wave& wave) const {
           return operation->op;
     }
   return nullptr;
+}
+
+InFlight::UnderDma InFlight::underDma(const AccessEvent& event, const Wave& wave) const {
+  const auto writes = [&](std::uint64_t dword) -> int {
+    for (std::uint64_t lanes = event.valid[0]; lanes != 0; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      if (event.address[lane] / 4 == dword)
+        return lane;
+    }
+    return -1;
+  };
+  // The lanes of an LDS-DMA stand side by side from M0 on.
+  const std::uint64_t first = event.address[std::countr_zero(event.valid[0] | std::uint64_t{1} << 63)] / 4;
+  for (const auto& operation : ldsOrder)
+    for (std::size_t i = 0; i < operation->transfers; ++i) {
+      const Transfer& transfer = operation->transfer[i];
+      for (unsigned k = 0; k < transfer.dwords() && !transfer.settled; ++k)
+        for (std::uint64_t lanes = transfer.valid[k]; lanes != 0; lanes &= lanes - 1) {
+          const auto offset = static_cast<std::uint64_t>(transfer.host[std::countr_zero(lanes)] - wave.lds) + k * 4;
+          if (offset / 4 - first >= 64)
+            continue;
+          if (const int lane = writes(offset / 4); lane >= 0)
+            return {operation->op, transfer.store, static_cast<unsigned>(lane)};
+        }
+    }
+  return {};
 }
 
 } // namespace asmevo::emulator

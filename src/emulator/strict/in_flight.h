@@ -46,6 +46,8 @@ class LdsInFlight {
 class InFlight {
  public:
   static constexpr std::size_t vmLimit = 63, ldsLimit = 15;
+  /// Instructions of a wave after which its stores reach memory without a wait: another wave may spin until they do.
+  static constexpr std::uint64_t storePatience = 16384;
 
   InFlight(Delivery delivery, LdsInFlight& lds) : delivery(delivery), lds(lds) {}
 
@@ -53,6 +55,11 @@ class InFlight {
   void check(Wave& wave, const OpInfo& info, const Op* op, FindingLog& log) const {
     if (owned.intersects(info.touched)) [[unlikely]]
       reportUses(wave, info, op, log);
+  }
+  /// The wave executes one more instruction.
+  void tick() {
+    if (++now >= publishAt) [[unlikely]]
+      publish();
   }
   void wait(Wave& wave, isa::WaitCount count);
   /// A counted instruction is about to execute: makes room, and brings memory to where it has to be.
@@ -66,6 +73,14 @@ class InFlight {
 
   /// The LDS-DMA in flight that writes the dword of `address`, or null.
   const Op* dmaInto(std::uint64_t address, const Wave& wave) const;
+
+  /// An LDS operation in flight and a lane of an LDS-DMA that is about to write what the operation still has to access.
+  struct UnderDma {
+    const Op* op = nullptr;
+    bool store = false;
+    unsigned lane = 0;
+  };
+  UnderDma underDma(const AccessEvent& event, const Wave& wave) const;
 
  private:
   struct Operation {
@@ -91,6 +106,7 @@ class InFlight {
   void completeOldest(Wave& wave, Queue& queue, std::size_t keep);
   void completeUnordered(Wave& wave);
   static void settle(Queue& queue);
+  void publish();
   void exchangeResult(Wave& wave, Operation& operation) const;
   void deliver(Wave& wave, const Operation& operation) const;
   void own(const Operation& operation, int by);
@@ -108,6 +124,7 @@ class InFlight {
   std::unique_ptr<Operation> building;
   isa::RegSet owned;
   std::array<std::uint8_t, isa::regUnitCount> owners{};
+  std::uint64_t now = 0, publishAt = ~std::uint64_t{0};
 };
 
 } // namespace asmevo::emulator

@@ -79,6 +79,7 @@ class StrictChecker final : public FindingObserver {
     state.path.step(wave, infos.of(wave, op), op, distances, log);
     state.current = info;
     state.element = 0;
+    state.inFlight.tick();
     if (info->isWait) {
       state.inFlight.wait(wave, op->inst->waitCount());
       return;
@@ -135,6 +136,9 @@ class StrictChecker final : public FindingObserver {
                            event.address[lane], event.bytes, wave.ldsBytes);
       });
     }
+    if (event.ldsDma)
+      if (const InFlight::UnderDma under = lastState->inFlight.underDma(event, wave); under.op) [[unlikely]]
+        reportUnderDma(wave, op, under, log);
     if (!lastGroup->ldsInFlight.any())
       return;
     // Also the LDS-DMA's own next writes: those return in order.
@@ -148,6 +152,14 @@ class StrictChecker final : public FindingObserver {
           return;
         }
     }
+  }
+
+  /// LDS-DMA comes by another way than LDS operations: neither waits for the other.
+  static void reportUnderDma(Wave& wave, const Op* op, const InFlight::UnderDma& under, FindingLog& log) {
+    log.add("wait.", under.store ? "lgkm.waw" : "lgkm.war", under.op, op, wave, under.lane, [&] {
+      return fmt::format("{} writes LDS that {} may still have to {}", quoted(wave, op), quoted(wave, under.op),
+                         under.store ? "write" : "read");
+    });
   }
 
   void reportDma(Wave& wave, const Op* op, const AccessEvent& event, unsigned lane, std::uint64_t address) {

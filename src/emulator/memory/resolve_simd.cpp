@@ -1,18 +1,8 @@
-#include "emulator/memory/lane_access.h"
+#include "emulator/memory/resolve.h"
 
 #include "emulator/launch.h"
 
-#include <algorithm>
-
-namespace asmevo::emulator {
-
-namespace {
-
-std::string_view verb(const AccessShape& shape) {
-  return shape.atomic ? "atomic access" : shape.store ? "store" : "load";
-}
-
-} // namespace
+namespace asmevo::emulator::ASMEVO_SIMD_NS {
 
 bool admitGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access) {
   const std::uint64_t low = shape.store ? wave.memory->writableBegin() : GuestMemory::baseAddress;
@@ -56,20 +46,7 @@ bool privateInRange(const Wave& wave, const AccessShape& shape, std::uint32_t of
   return std::uint64_t{offset} + shape.bytes <= wave.scratchPerLane;
 }
 
-void failPrivate(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint32_t offset) {
-  wave.fail(op, ErrorKind::fault,
-            fmt::format("lane {}: {} of {} bytes at scratch offset {:#x}, but a work-item has {} bytes", lane,
-                        verb(shape), shape.bytes, offset, wave.scratchPerLane));
-}
-
 } // namespace
-
-void failAccess(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint64_t guestAddress,
-                const std::string& why) {
-  wave.fail(op, ErrorKind::fault,
-            fmt::format("lane {}: {} of {} bytes at {:#x} ({}){}{}", lane, verb(shape), shape.bytes, guestAddress,
-                        wave.memory->describe(guestAddress), why.empty() ? "" : ", which ", why));
-}
 
 bool resolveGlobal(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& access) {
   access.exec = wave.exec();
@@ -188,4 +165,4 @@ bool resolveLds(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& 
   return true;
 }
 
-} // namespace asmevo::emulator
+} // namespace asmevo::emulator::ASMEVO_SIMD_NS

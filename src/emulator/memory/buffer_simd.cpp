@@ -1,10 +1,10 @@
 /// Addresses of buffer instructions (CDNA3 ISA 9.1.5).
 #include "emulator/memory/buffer_resource.h"
-#include "emulator/memory/lane_access.h"
+#include "emulator/memory/resolve.h"
 
 #include <algorithm>
 
-namespace asmevo::emulator {
+namespace asmevo::emulator::ASMEVO_SIMD_NS {
 
 namespace {
 
@@ -60,7 +60,7 @@ bool admitValid(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess& 
 bool resolveSpecialBuffer(Wave& wave, const Op* op, const AccessShape& shape, const BufferResource& resource,
                           LaneAccess& access) {
   const auto refuse = [&](std::string_view what) {
-    wave.fail(op, ErrorKind::refused, fmt::format("the buffer descriptor asks for {}, which is not modelled", what));
+    failDescriptor(wave, op, what);
     return false;
   };
   if (resource.type != 0)
@@ -142,4 +142,4 @@ bool resolveBuffer(Wave& wave, const Op* op, const AccessShape& shape, LaneAcces
   return admitValid(wave, op, shape, access);
 }
 
-} // namespace asmevo::emulator
+} // namespace asmevo::emulator::ASMEVO_SIMD_NS
