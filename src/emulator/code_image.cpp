@@ -131,8 +131,8 @@ Status bindInstruction(const isa::Instruction& inst, const BindContext& context,
   }
 }
 
-Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object,
-                                                         const object::Kernel& kernel, SimdLevel simd) {
+Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object, const object::Kernel& kernel,
+                                                         SimdLevel simd) {
   std::shared_ptr<CodeImage> result(new CodeImage);
   result->kernel = kernel.name;
   result->vgprs = kernel.descriptor.allocatedVgprs(object.target());

@@ -30,8 +30,6 @@ Status checkTarget(const object::CodeObject& object, const object::Kernel& kerne
     return refused("{} does not run on the modelled {}: {}", object.name(), device.id(), *reason);
   if (kernel.descriptor.isWave32())
     return refused("kernel '{}' asks for wave32, which {} does not have", kernel.name, target.processor);
-  if (!hostSupported())
-    return refused("the emulator needs a host with AVX2, FMA and F16C");
   return {};
 }
 

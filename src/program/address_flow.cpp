@@ -1,5 +1,7 @@
 #include "program/address_flow.h"
 
+#include "program/address_region.h"
+#include "program/address_state.h"
 #include "program/pc_reference.h"
 
 #include <algorithm>
@@ -19,93 +21,10 @@ constexpr unsigned lastCalleeSaved = 105;
 /// Visits per block after which the code is no longer worth following.
 constexpr std::size_t maxVisits = 256;
 
-/// Number of an instruction in the whole program, from 1.
-using Serial = std::uint32_t;
-
-/// What a scalar register holds. `id` is the instruction that made it.
-struct Value {
-  enum class Kind : std::uint8_t {
-    unknown,
-    constant,
-    counterLow, ///< raw program counter
-    counterHigh,
-    addressLow,  ///< program counter plus a constant: id is the addition
-    addressHigh, ///< id is the addition with carry
-    derivedLow,  ///< an address plus something: ids are the address's
-    derivedHigh,
-    loaded,     ///< from memory at such an address: id is the load
-    loadedSign, ///< its sign, in all bits
-    entryLow,   ///< an address plus what was loaded: id is the addition
-    entryHigh,
-    tainted,     ///< made from code addresses in a way that is not followed
-    maybeCounter ///< raw program counter on some path
-  };
-  Kind kind = Kind::unknown;
-  bool indexed = false;   ///< derived: by something that is not constant
-  Serial id = 0;          ///< constant: whose literal it is, 0 if of none that can be changed
-  std::int64_t extra = 0; ///< constant: its value; derived: displacement; loaded: dword of the load
-  bool operator==(const Value&) const = default;
-};
+using Value = AddressValue;
+using State = AddressState;
+using Serial = InstrSerial;
 using Kind = Value::Kind;
-
-bool isCounter(Kind kind) {
-  return kind == Kind::counterLow || kind == Kind::counterHigh;
-}
-bool holdsAddress(Kind kind) {
-  return kind >= Kind::addressLow && kind <= Kind::derivedHigh;
-}
-
-/// Known registers, ascending, and which addition set the carry.
-struct State {
-  std::vector<std::pair<unsigned, Value>> known;
-  Serial carry = 0;
-
-  Value get(unsigned reg) const {
-    const auto found = std::ranges::lower_bound(known, reg, {}, &std::pair<unsigned, Value>::first);
-    return found != known.end() && found->first == reg ? found->second : Value{};
-  }
-  void set(unsigned reg, const Value& value) {
-    const auto found = std::ranges::lower_bound(known, reg, {}, &std::pair<unsigned, Value>::first);
-    const bool present = found != known.end() && found->first == reg;
-    if (value.kind == Kind::unknown) {
-      if (present)
-        known.erase(found);
-    } else if (present) {
-      found->second = value;
-    } else {
-      known.insert(found, {reg, value});
-    }
-  }
-  bool operator==(const State&) const = default;
-};
-
-Value joined(const Value& a, const Value& b) {
-  if (a == b)
-    return a;
-  const auto either = [&](auto&& test) { return test(a.kind) || test(b.kind); };
-  if (either([](Kind k) { return isCounter(k) || k == Kind::maybeCounter; }))
-    return {Kind::maybeCounter, false, 0, 0};
-  if (either([](Kind k) { return k >= Kind::derivedLow && k <= Kind::tainted; }))
-    return {Kind::tainted, false, 0, 0};
-  return {};
-}
-
-State joined(const State& a, const State& b) {
-  State result;
-  result.carry = a.carry == b.carry ? a.carry : 0;
-  std::size_t i = 0, j = 0;
-  while (i < a.known.size() || j < b.known.size()) {
-    const unsigned left = i < a.known.size() ? a.known[i].first : ~0u;
-    const unsigned right = j < b.known.size() ? b.known[j].first : ~0u;
-    const unsigned reg = std::min(left, right);
-    const Value value = joined(left == reg ? a.known[i].second : Value{}, right == reg ? b.known[j].second : Value{});
-    if (value.kind != Kind::unknown)
-      result.known.emplace_back(reg, value);
-    i += left == reg;
-    j += right == reg;
-  }
-  return result;
-}
 
 enum class Step { none, low, high, wide };
 struct StepKind {
@@ -130,26 +49,21 @@ bool isOneOf(std::string_view base, std::initializer_list<std::string_view> name
   return std::ranges::find(names, base) != names.end();
 }
 
-bool covers(const isa::RegRange& range, unsigned reg) {
-  return range.file == isa::RegRange::File::scalar && range.first <= reg && reg < unsigned{range.first} + range.count;
-}
-
 class Flow64 {
  public:
-  Flow64(const Program& program, isa::Codec& codec) : program(program), codec(codec) {}
+  Flow64(const Program& program, isa::Codec& codec)
+      : program(program), codec(codec), region(findCounterRegion(program, codec)) {}
 
   AddressFlow run() {
-    number();
-    if (sources.empty())
+    if (region.sources.empty())
       return {};
-    findRegion();
     if (!settle()) {
       result.pin = "program counters stay in registers over more code than is worth following";
       return std::move(result);
     }
     recording = true;
     for (BlockId id = 0; id < program.blocks.size(); ++id)
-      if (inRegion[id] && before[id])
+      if (region.contains[id] && before[id])
         visit(id);
     finish();
     return std::move(result);
@@ -162,9 +76,7 @@ class Flow64 {
   bool recording = false;
   BlockId here = 0; ///< block that is visited
 
-  std::vector<Serial> firstSerial; ///< by block
-  std::vector<BlockId> sources;    ///< blocks with an s_getpc_b64
-  std::vector<bool> inRegion;
+  const CounterRegion region;
   std::vector<std::optional<State>> before;
 
   /// Low half of program counter plus constant.
@@ -229,72 +141,15 @@ class Flow64 {
     return found == counters.end() ? 0 : at(found->second).address;
   }
 
-  bool isCounterSource(isa::InstRef inst) const {
-    // SOP1 with s_getpc's shape, whatever its opcode number on this target.
-    return inst->cls == isa::InstClass::salu && inst->size == 4 && isSop1(*inst) && isGetpc(*codec.complete(inst));
-  }
-
-  void number() {
-    Serial next = 1;
-    firstSerial.reserve(program.blocks.size());
-    for (BlockId id = 0; id < program.blocks.size(); ++id) {
-      const Block& block = program.blocks[id];
-      firstSerial.push_back(next);
-      next += static_cast<Serial>(block.instrs.size());
-      if (block.opaque)
-        continue;
-      const bool isSource = std::ranges::any_of(block.instrs, [&](const Instr& instr) {
-        return isCounterSource(instr.inst) ||
-               (instr.inst->cls == isa::InstClass::jump && instr.inst->base.starts_with("s_add_pc_"));
-      });
-      if (isSource)
-        sources.push_back(id);
-    }
-  }
-
-  void findRegion() {
-    inRegion.assign(program.blocks.size(), false);
-    std::vector<BlockId> todo = sources;
-    while (!todo.empty()) {
-      const BlockId id = todo.back();
-      todo.pop_back();
-      if (inRegion[id])
-        continue;
-      inRegion[id] = true;
-      todo.insert(todo.end(), program.blocks[id].successors.begin(), program.blocks[id].successors.end());
-    }
-  }
-
-  /// Nothing is known at a block that is also reached in another way than over edges of the region.
-  bool hasOtherEntries(BlockId id) const {
-    const Block& block = program.blocks[id];
-    return block.entersByRegister || block.predecessors.empty() ||
-           std::ranges::any_of(block.predecessors, [&](BlockId p) { return !inRegion[p]; });
-  }
-
   bool settle() {
     before.assign(program.blocks.size(), std::nullopt);
     std::vector<std::size_t> visits(program.blocks.size());
-    std::deque<BlockId> todo;
+    std::deque<BlockId> todo(region.starts.begin(), region.starts.end());
     std::vector<bool> queued(program.blocks.size());
-    std::vector<bool> entry(program.blocks.size());
-    for (const Function& function : program.functions)
-      for (const auto block : {std::optional(function.entryBlock), function.preloadEntry})
-        if (block && *block < entry.size())
-          entry[*block] = true;
-    for (BlockId id = 0; id < program.blocks.size(); ++id)
-      if (inRegion[id] && (entry[id] || hasOtherEntries(id))) {
-        before[id] = State{};
-        todo.push_back(id);
-        queued[id] = true;
-      }
-    // A cycle that nothing enters.
-    for (const BlockId id : sources)
-      if (!before[id] && !program.blocks[id].reachable) {
-        before[id] = State{};
-        todo.push_back(id);
-        queued[id] = true;
-      }
+    for (const BlockId id : region.starts) {
+      before[id] = State{};
+      queued[id] = true;
+    }
     while (!todo.empty()) {
       const BlockId id = todo.front();
       todo.pop_front();
@@ -327,7 +182,7 @@ class Flow64 {
       return {};
     }
     for (std::uint32_t i = 0; i < block.instrs.size(); ++i) {
-      step(state, {id, i}, *codec.complete(block.instrs[i].inst), firstSerial[id] + i);
+      step(state, {id, i}, *codec.complete(block.instrs[i].inst), region.firstSerial[id] + i);
       if (neverFallsThrough(flowOf(block.instrs[i].inst)))
         break;
     }
@@ -360,7 +215,7 @@ class Flow64 {
     for (const isa::RegRange& range : inst.writeRanges) {
       if (range.file != isa::RegRange::File::scalar)
         continue;
-      if (covers(range, isa::sreg::scc))
+      if (coversScalar(range, isa::sreg::scc))
         state.carry = 0;
       if (!state.known.empty())
         for (unsigned reg = range.first; reg < unsigned{range.first} + range.count && reg < trackedRegisters; ++reg)
@@ -380,7 +235,8 @@ class Flow64 {
       return;
     bool taints = false;
     for (const auto& [reg, value] : state.known) {
-      const bool reads = std::ranges::any_of(inst.readRanges, [&](const auto& range) { return covers(range, reg); });
+      const bool reads =
+          std::ranges::any_of(inst.readRanges, [&](const auto& range) { return coversScalar(range, reg); });
       if (reads)
         taints |= readOne(value, inst);
     }
@@ -945,30 +801,6 @@ class Flow64 {
 
 AddressFlow followAddresses(const Program& program, isa::Codec& codec) {
   return Flow64(program, codec).run();
-}
-
-bool isReadBeforeWritten(const Program& program, isa::Codec& codec, std::vector<BlockId> todo, unsigned reg) {
-  std::vector<bool> seen(program.blocks.size());
-  while (!todo.empty()) {
-    const BlockId id = todo.back();
-    todo.pop_back();
-    if (id >= seen.size() || seen[id])
-      continue;
-    seen[id] = true;
-    const Block& block = program.blocks[id];
-    if (block.opaque)
-      return true;
-    bool written = false;
-    for (std::size_t i = 0; i < block.instrs.size() && !written; ++i) {
-      const isa::InstRef inst = codec.complete(block.instrs[i].inst);
-      if (std::ranges::any_of(inst->readRanges, [&](const auto& range) { return covers(range, reg); }))
-        return true;
-      written = std::ranges::any_of(inst->writeRanges, [&](const auto& range) { return covers(range, reg); });
-    }
-    if (!written)
-      todo.insert(todo.end(), block.successors.begin(), block.successors.end());
-  }
-  return false;
 }
 
 } // namespace asmevo::program

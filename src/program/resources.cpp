@@ -19,6 +19,15 @@ using isa::OperandKind;
 
 constexpr unsigned fileSize = 256; ///< VGPRs or AGPRs that an operand can name
 
+/// VGPRs and AGPRs a wave can have together.
+unsigned mostRegisters(const object::Target& target) {
+  // gfx1250: four banks of as many as an operand can name (LLVM's Feature1024AddressableVGPRs).
+  constexpr unsigned banks = 4;
+  if (target.processor == "gfx1250" || target.processor == "gfx1251")
+    return banks * fileSize;
+  return target.hasUnifiedRegisterFile() ? 2 * fileSize : fileSize;
+}
+
 unsigned roundUp(unsigned value, unsigned granule) {
   return (value + granule - 1) / granule * granule;
 }
@@ -195,7 +204,7 @@ class Derivation {
     }
     if (hasSgprField() && edited.sgprs > use.original.sgprs && edited.sgprs + extraSgprs > sgprs)
       sgprs = edited.sgprs + extraSgprs;
-    const unsigned most = unified ? 2 * fileSize : fileSize;
+    const unsigned most = mostRegisters(target);
     if (total > most && total > declared.vgprs)
       return refused("kernel '{}' would need {} VGPRs and AGPRs together, {} has {}", kernel.name, total,
                      target.processor, most);

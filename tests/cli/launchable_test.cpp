@@ -12,7 +12,8 @@ class Launchable : public CommandTest {
  protected:
   /// out[i] = a[i] + b[i] for one wave; the pointers lie at 0, 8 and 24 of the kernarg segment.
   std::string addition(const std::string& name, const std::string& target, unsigned told) const {
-    return assemble(name, fmt::format(R"(
+    return assemble(name,
+                    fmt::format(R"(
   .amdgcn_target "amdgcn-amd-amdhsa--{0}"
   .amdhsa_code_object_version 5
   .text
@@ -60,7 +61,7 @@ amdhsa.kernels:
 ...
   .end_amdgpu_metadata
 )",
-                                      target, told),
+                                target, told),
                     target);
   }
 

@@ -99,7 +99,7 @@ TEST(AluMfmaVectors, PassAtEveryHostLevel) {
 TEST(AluMfmaVectors, ADifferenceIsReportedWithItsLine) {
   const std::string lines = "\n"
                             R"({"a": [1, 2, 3, 4], "b": [1, 1, 1, 255], "c": 7, "d": 10})";
-  const auto report = checkMfmaVectors(lines, "v_mfma_i32_4x4x4_16b_i8", gfx942(), {SimdLevel::avx2, 3});
+  const auto report = checkMfmaVectors(lines, "v_mfma_i32_4x4x4_16b_i8", gfx942(), {bestSimdLevel(), 3});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->total.failed, 1u);
   ASSERT_EQ(report->differences.size(), 1u);
@@ -108,7 +108,7 @@ TEST(AluMfmaVectors, ADifferenceIsReportedWithItsLine) {
 
 TEST(AluMfmaVectors, WrongShapesAndOpcodesAreErrors) {
   const auto error = [](std::string_view line, std::string_view opcode) {
-    const auto report = checkMfmaVectors(line, opcode, gfx942(), {SimdLevel::avx2, 3});
+    const auto report = checkMfmaVectors(line, opcode, gfx942(), {bestSimdLevel(), 3});
     return report ? std::string() : report.error().message;
   };
   EXPECT_NE(error(R"({"a": [1], "b": [1], "c": 7, "d": 10})", "v_mfma_i32_4x4x4_16b_i8").find("multiplies 4"),

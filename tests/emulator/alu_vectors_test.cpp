@@ -53,7 +53,7 @@ const std::set<std::string_view> withoutVectors = {"v_accvgpr_read_b32", "v_accv
                                                    "s_cmp_eq_u64",       "s_cmp_lg_u64"};
 
 TEST(AluVectors, CoverEveryModelledOpcode) {
-  const auto report = checkVectors(vectorText(), gfx942(), {SimdLevel::avx2, 1});
+  const auto report = checkVectors(vectorText(), gfx942(), {bestSimdLevel(), 1});
   ASSERT_TRUE(report) << report.error().message;
   for (const auto& row : isa::semantics::opcodeTable())
     if (!row.mnemonic.ends_with("__clamp") && !withoutVectors.contains(row.mnemonic))
@@ -63,7 +63,7 @@ TEST(AluVectors, CoverEveryModelledOpcode) {
 TEST(AluVectors, AWrongExpectationIsReported) {
   const std::string line = R"({"asm": "v_add_u32_e32 v4, v8, v12", "in": {"v": {"8": "1", "12": "2"}, "exec": "1"}, )"
                            R"("out": {"v": {"4": "4"}}})";
-  const auto report = checkVectors(line, gfx942(), {SimdLevel::avx2, 1});
+  const auto report = checkVectors(line, gfx942(), {bestSimdLevel(), 1});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->total.failed, 1u);
   ASSERT_EQ(report->differences.size(), 1u);
@@ -73,7 +73,7 @@ TEST(AluVectors, AWrongExpectationIsReported) {
 TEST(AluVectors, AStrayWriteIsReported) {
   // The vector claims that nothing changes.
   const std::string line = R"({"asm": "s_mov_b32 s4, 7", "in": {"exec": "1"}, "out": {}})";
-  const auto report = checkVectors(line, gfx942(), {SimdLevel::avx2, 1});
+  const auto report = checkVectors(line, gfx942(), {bestSimdLevel(), 1});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->total.failed, 1u);
 }
@@ -83,7 +83,7 @@ TEST(AluVectors, MalformedLinesAreErrors) {
                                  R"({"asm": "s_nop 0", "in": {"v": {"99": "1"}}, "out": {}})",
                                  R"({"asm": "s_mov_b32 s4, 7", "in": {"v": {"1": "xyz"}}, "out": {}})",
                                  R"({"asm": "s_mov_b32 s4, 7", "in": {"what": "1"}, "out": {}})"}) {
-    const auto report = checkVectors(line, gfx942(), {SimdLevel::avx2, 1});
+    const auto report = checkVectors(line, gfx942(), {bestSimdLevel(), 1});
     EXPECT_TRUE(!report || report->total.unmodelled == 1) << line;
   }
 }

@@ -23,13 +23,6 @@ namespace {
 using mfma::Element;
 using mfma::Shape;
 
-std::vector<SimdLevel> levels() {
-  std::vector<SimdLevel> all = {SimdLevel::avx2};
-  if (bestSimdLevel() == SimdLevel::avx512)
-    all.push_back(SimdLevel::avx512);
-  return all;
-}
-
 isa::Codec& codec() {
   static const auto owner = [] {
     object::Target target;
@@ -299,7 +292,7 @@ TEST(Mfma, EveryShapeAssemblesWithTheTabulatedWidths) {
 }
 
 TEST(Mfma, LayoutsMatchTheCalculator) {
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const Shape& shape : mfma::shapes()) {
       const Matrix m(shape);
       const IntegerProblem p = integerProblem(m, 7);
@@ -378,7 +371,7 @@ TEST(Mfma, ArithmeticMatchesTheReferenceToTheBit) {
     const std::vector<Vector> vectors = readVectors(shape, m.depth());
     ASSERT_GE(vectors.size(), std::getenv("ASMEVO_MFMA_VECTORS") ? 1u : 2048u) << shape.mnemonic;
     std::mt19937_64 random(3);
-    for (const SimdLevel level : levels()) {
+    for (const SimdLevel level : hostSimdLevels()) {
       unsigned wrong = 0;
       const std::size_t perRun = std::size_t{shape.side} * shape.blocks;
       for (std::size_t first = 0; first < vectors.size(); first += perRun) {
@@ -424,7 +417,7 @@ TEST(Mfma, ArithmeticMatchesTheReferenceToTheBit) {
 }
 
 TEST(Mfma, BytesWrapAtThirtyTwoBits) {
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const Shape& shape : mfma::shapes()) {
       if (shape.a != Element::i8)
         continue;
@@ -450,7 +443,7 @@ TEST(Mfma, BytesWrapAtThirtyTwoBits) {
 
 TEST(Mfma, BytesAtTheirExtremesDoNotSaturate) {
   const Shape& shape = *mfma::findShape("v_mfma_i32_32x32x16_i8");
-  for (const SimdLevel level : levels()) {
+  for (const SimdLevel level : hostSimdLevels()) {
     Unit unit;
     for (unsigned lane = 0; lane < 64; ++lane)
       for (unsigned r = 0; r < 2; ++r)
@@ -486,7 +479,7 @@ TEST(Mfma, BroadcastOfAAndPermutationOfB) {
     for (unsigned i = 0; i < 7; ++i)
       cases.push_back({name, "A", keys[i], suffixes[i]});
 
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const Case& c : cases) {
       const Shape& shape = *mfma::findShape(c.mnemonic);
       const Matrix m(shape);
@@ -514,7 +507,7 @@ TEST(Mfma, BroadcastOfAAndPermutationOfB) {
 }
 
 TEST(Mfma, SparseIndexSets) {
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const Shape& shape : mfma::shapes()) {
       if (!shape.sparse)
         continue;
@@ -551,7 +544,7 @@ TEST(Mfma, ConstantAccumulators) {
       {"v_mfma_f64_4x4x4_4b_f64", "-1.0", 0xbff0000000000000},
       {"v_mfma_f32_16x16x32_fp8_fp8", "2.0", 0x40000000},
   };
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const Case& c : cases) {
       const Shape& shape = *mfma::findShape(c.mnemonic);
       const Matrix m(shape);
@@ -572,7 +565,7 @@ TEST(Mfma, AccumulationRegisters) {
   const Shape& shape = *mfma::findShape("v_mfma_f32_16x16x16_bf16");
   const Matrix m(shape);
   const IntegerProblem p = integerProblem(m, 5);
-  for (const SimdLevel level : levels()) {
+  for (const SimdLevel level : hostSimdLevels()) {
     Unit unit;
     m.load(unit, p.bits);
     const auto move = [&](unsigned from, unsigned to, unsigned count) {
@@ -590,7 +583,7 @@ TEST(Mfma, AccumulationRegisters) {
 }
 
 TEST(Mfma, DoubleOperandsNegate) {
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const char* name : {"v_mfma_f64_16x16x4_f64", "v_mfma_f64_4x4x4_4b_f64"}) {
       const Shape& shape = *mfma::findShape(name);
       const Matrix m(shape);
@@ -615,7 +608,7 @@ TEST(Mfma, ExecutionMaskIsIgnored) {
   const Shape& shape = *mfma::findShape("v_mfma_f32_32x32x8_f16");
   const Matrix m(shape);
   const IntegerProblem p = integerProblem(m, 23);
-  for (const SimdLevel level : levels()) {
+  for (const SimdLevel level : hostSimdLevels()) {
     Unit unit;
     unit.wave.setPair(isa::sreg::execLo, 0);
     m.load(unit, p.bits);
@@ -628,7 +621,7 @@ TEST(Mfma, DestinationOverItsSources) {
   const Shape& shape = *mfma::findShape("v_mfma_f32_16x16x4_f32");
   const Matrix m(shape);
   const IntegerProblem p = integerProblem(m, 29);
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const unsigned d : {regD - 2, regD + 2, regA, regB}) {
       Unit unit;
       m.load(unit, p.bits);
@@ -644,13 +637,13 @@ TEST(Mfma, ModifiersWithoutMeaningAreRefusedByName) {
   for (const char* suffix : {" blgp:1", " cbsz:1", " abid:1"}) {
     Unit unit;
     const Status status =
-        unit.run(std::string("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]") + suffix, SimdLevel::avx2);
+        unit.run(std::string("v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]") + suffix, bestSimdLevel());
     ASSERT_FALSE(status) << suffix;
     EXPECT_EQ(status.error().kind, ErrorKind::refused);
     EXPECT_NE(status.error().message.find("v_mfma_f32_16x16x16_f16"), std::string::npos);
   }
   Unit unit;
-  EXPECT_FALSE(unit.run("v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], v[0:31] cbsz:2", SimdLevel::avx2));
+  EXPECT_FALSE(unit.run("v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], v[0:31] cbsz:2", bestSimdLevel()));
 }
 
 TEST(Mfma, SimdLevelsAgreeOnRandomBits) {
@@ -666,7 +659,7 @@ TEST(Mfma, SimdLevelsAgreeOnRandomBits) {
           reference.word(r, lane) = bits;
         }
       std::vector<std::vector<std::uint32_t>> results;
-      for (const SimdLevel level : levels()) {
+      for (const SimdLevel level : hostSimdLevels()) {
         Unit unit;
         std::memcpy(unit.wave.vgpr, reference.wave.vgpr, 64 * 64 * 4);
         ASSERT_TRUE(unit.run(instructionText(shape), level));
@@ -684,7 +677,7 @@ TEST(Mfma, OrderOfGroupsDecidesTheBits) {
   // 2^24 + 1 + 1 in one group of eight is exact before rounding; over two groups each 1 is lost in turn.
   const Shape& shape = *mfma::findShape("v_mfma_f32_16x16x16_f16");
   const Matrix m(shape);
-  for (const SimdLevel level : levels())
+  for (const SimdLevel level : hostSimdLevels())
     for (const bool together : {true, false}) {
       Problem p;
       p.a.assign(16 * 16, 0);

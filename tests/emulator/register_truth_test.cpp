@@ -232,8 +232,6 @@ bool holds(isa::InstRef inst, unsigned rounds, std::string& wrong, unsigned& run
 }
 
 TEST(RegisterTruth, InstructionsOfTheVectorFile) {
-  if (!hostSupported())
-    FAIL() << "this machine lacks AVX2, FMA or F16C";
   std::ifstream file(ASMEVO_SOURCE_DIR "/tests/data/isa_vectors.jsonl");
   std::set<std::string> texts;
   for (std::string line; std::getline(file, line);)
@@ -283,8 +281,6 @@ std::map<unsigned, isa::InstRef> oneOfEachOpcode(unsigned variants) {
 }
 
 TEST(RegisterTruth, EveryOpcodeThatTheEmulatorModels) {
-  if (!hostSupported())
-    FAIL() << "this machine lacks AVX2, FMA or F16C";
   std::map<InstClass, unsigned> checked;
   unsigned runs = 0, wrongOnes = 0;
   for (const auto& [opcode, inst] : oneOfEachOpcode(9)) {

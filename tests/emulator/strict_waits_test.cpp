@@ -297,6 +297,66 @@ TEST(StrictWaits, AnLdsDmaIsThereAfterItsWait) {
   EXPECT_EQ(wave.out, iota(64, 1000));
 }
 
+// Both ways into LDS are independent: the read below must have its data before the DMA may be issued.
+TEST(StrictWaits, AnLdsDmaOverwritesWhatAReadInFlightStillNeeds) {
+  const auto kernel = [](const std::string& between) {
+    return strictKernel(R"(
+  s_mov_b32 s8, s6
+  s_mov_b32 s9, s7
+  s_mov_b32 s10, 256
+  s_mov_b32 s11, 0x20000
+  v_mov_b32_e32 v3, 7
+  ds_write_b32 v2, v3
+  s_waitcnt lgkmcnt(0)
+  s_mov_b32 m0, 0
+  ds_read_b32 v1, v2
+)" + between + R"(
+  buffer_load_dword v2, s[8:11], 0 offen lds
+  s_waitcnt vmcnt(0)
+  s_waitcnt lgkmcnt(0)
+)",
+                        256);
+  };
+  const auto right = runStrict(kernel("  s_waitcnt lgkmcnt(0)\n"), oneWave());
+  EXPECT_EQ(right.rules(), Rules{});
+  EXPECT_EQ(right.out, filled(64, 7));
+  const auto wrong = runStrict(kernel(""), oneWave());
+  EXPECT_EQ(wrong.rules(), Rules{"wait.lgkm.war"});
+  EXPECT_EQ(wrong.out, iota(64, 1000));
+}
+
+// Wave 0 never waits for its store and goes on reading scalar memory until wave 1 has seen it.
+TEST(StrictWaits, AStoreWithoutAWaitIsSeenInTheEnd) {
+  const auto out = runStrict(strictKernel(R"(
+  v_readfirstlane_b32 s8, v0
+  v_mov_b32_e32 v3, 1
+  v_mov_b32_e32 v4, 0
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 second
+  global_store_dword v4, v3, s[6:7]
+first:
+  s_load_dword s9, s[6:7], 0x4
+  s_waitcnt lgkmcnt(0)
+  s_cmp_eq_u32 s9, 0
+  s_cbranch_scc1 first
+  s_branch done
+second:
+  global_load_dword v5, v4, s[6:7] sc1
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s9, v5
+  s_cmp_eq_u32 s9, 0
+  s_cbranch_scc1 second
+  global_store_dword v4, v3, s[6:7] offset:4
+  s_waitcnt vmcnt(0)
+done:
+  v_mov_b32_e32 v1, v0
+)"),
+                             {.workgroup = {128, 1, 1}, .grid = {128, 1, 1}, .buffers = {filled(128), filled(2, 0)}});
+  EXPECT_EQ(out.rules(), Rules{});
+  EXPECT_EQ(out.out, iota(128));
+  EXPECT_EQ(out.buffer(1), filled(2, 1));
+}
+
 TEST(StrictWaits, SubDwordLoadsKeepTheOtherHalf) {
   const auto out = runStrict(strictKernel(R"(
   v_mov_b32_e32 v1, 0

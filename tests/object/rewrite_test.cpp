@@ -313,7 +313,6 @@ TEST(Rewrite, DescriptorAndMetadataEdits) {
   for (std::size_t i = 0; i < bytes->size(); ++i)
     differing += (*bytes)[i] != before.bytes()[i] ? 1 : 0;
   EXPECT_LE(differing, 8U);
-
 }
 
 std::string notesOf(const Bytes& bytes) {

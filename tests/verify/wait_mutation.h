@@ -55,7 +55,7 @@ class PathRecorder final : public emulator::Observer {
     std::uint64_t address = 0, exec = 0;
     bool indexed = false; ///< under s_set_gpr_idx_on: its operands do not name its registers
     std::uint32_t touchBegin = 0, touchEnd = 0;
-    unsigned epoch = 0; ///< barriers before it
+    unsigned epoch = 0;                                     ///< barriers before it
     std::uint64_t ldsBegin = ~std::uint64_t{0}, ldsEnd = 0; ///< dwords of LDS that it touches lie in here
   };
   struct WavePath {

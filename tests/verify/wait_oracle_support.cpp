@@ -370,11 +370,10 @@ std::string WaitOracle::crossWave(const Replay& mutant) {
 }
 
 std::string WaitOracle::whyLive(const WaitMutant& mutant) {
-  Replay mutated;
   const bool isWait = mutant.kind == MutationKind::droppedWait || mutant.kind == MutationKind::weakenedWait;
-  Replay distances;
-  const auto freshViolation = [&]() -> std::string {
-    const Replay& before = isWait ? original : distances;
+  Replay mutated, around; // around: the original near the places of a distance
+  const Replay& before = isWait ? original : around;
+  const auto violated = [&]() -> std::string {
     for (const auto& [violation, worst] : mutated.worst) {
       const auto known = before.worst.find(violation);
       if (known == before.worst.end() || known->second < worst)
@@ -384,21 +383,17 @@ std::string WaitOracle::whyLive(const WaitMutant& mutant) {
   };
   for (std::size_t number = 0; number < originals.size(); ++number) {
     const Path path = mutatedPath(recorder.paths[number], &mutant);
-    const std::vector<std::size_t> at = placesOf(path, mutant);
     if (isWait) {
       replayWaits(number, path, mutated);
-    } else {
-      replayDistances(path, at, mutated);
-      replayDistances(originals[number], at, distances);
-    }
-    // Pairs of the original on later paths can only excuse more of a distance, so those are judged at the end.
-    if (isWait)
-      if (std::string why = freshViolation(); !why.empty())
+      if (std::string why = violated(); !why.empty())
         return why;
+      continue;
+    }
+    const std::vector<std::size_t> at = placesOf(path, mutant);
+    replayDistances(path, at, mutated);
+    replayDistances(originals[number], at, around);
   }
-  if (!isWait)
-    return freshViolation();
-  return crossWave(mutated);
+  return isWait ? crossWave(mutated) : violated();
 }
 
 } // namespace asmevo::tests

@@ -330,26 +330,30 @@ const Op* InFlight::dmaInto(std::uint64_t address, const Wave& wave) const {
 }
 
 InFlight::UnderDma InFlight::underDma(const AccessEvent& event, const Wave& wave) const {
-  const auto writes = [&](std::uint64_t dword) -> int {
+  constexpr unsigned noLane = 64;
+  const auto laneThatWrites = [&](std::uint64_t dword) {
     for (std::uint64_t lanes = event.valid[0]; lanes != 0; lanes &= lanes - 1) {
-      const int lane = std::countr_zero(lanes);
+      const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
       if (event.address[lane] / 4 == dword)
         return lane;
     }
-    return -1;
+    return noLane;
   };
   // The lanes of an LDS-DMA stand side by side from M0 on.
-  const std::uint64_t first = event.address[std::countr_zero(event.valid[0] | std::uint64_t{1} << 63)] / 4;
+  const auto firstLane = static_cast<unsigned>(std::countr_zero(event.valid[0] | std::uint64_t{1} << 63));
+  const std::uint64_t first = event.address[firstLane] / 4;
   for (const auto& operation : ldsOrder)
     for (std::size_t i = 0; i < operation->transfers; ++i) {
       const Transfer& transfer = operation->transfer[i];
       for (unsigned k = 0; k < transfer.dwords() && !transfer.settled; ++k)
         for (std::uint64_t lanes = transfer.valid[k]; lanes != 0; lanes &= lanes - 1) {
-          const auto offset = static_cast<std::uint64_t>(transfer.host[std::countr_zero(lanes)] - wave.lds) + k * 4;
-          if (offset / 4 - first >= 64)
+          const auto at =
+              static_cast<std::uint64_t>(transfer.host[static_cast<unsigned>(std::countr_zero(lanes))] - wave.lds);
+          const std::uint64_t dword = at / 4 + k;
+          if (dword - first >= 64)
             continue;
-          if (const int lane = writes(offset / 4); lane >= 0)
-            return {operation->op, transfer.store, static_cast<unsigned>(lane)};
+          if (const unsigned lane = laneThatWrites(dword); lane != noLane)
+            return {operation->op, transfer.store, lane};
         }
     }
   return {};

@@ -14,13 +14,6 @@
 namespace asmevo::emulator::reference {
 namespace {
 
-std::vector<SimdLevel> levels() {
-  std::vector<SimdLevel> all = {SimdLevel::avx2};
-  if (bestSimdLevel() == SimdLevel::avx512)
-    all.push_back(SimdLevel::avx512);
-  return all;
-}
-
 isa::Codec& codec() {
   static const auto owner = [] {
     object::Target target;
@@ -161,13 +154,13 @@ TEST(RandomPrograms, EqualTheReferenceInterpreter) {
     bool known = true;
     for (const isa::InstRef inst : instructions)
       known = known && step(m, *inst);
-    for (const SimdLevel level : levels()) {
+    for (const SimdLevel level : hostSimdLevels()) {
       Emulated emulated(program.start);
       const std::string stopped = emulated.run(instructions, level);
       if (known && stopped.empty() && emulated.difference(m).empty())
         continue;
       ++reported;
-      ADD_FAILURE() << "seed " << seed << (level == SimdLevel::avx2 ? ", AVX2: " : ", AVX-512: ")
+      ADD_FAILURE() << "seed " << seed << ", " << atLevel<const char*>(level, "scalar", "avx2", "avx512") << ": "
                     << firstDifference(program, instructions, level);
     }
   }
