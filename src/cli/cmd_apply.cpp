@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/hidden_debug.h"
 #include "verify/asmpatch.h"
 
 #include <cstdio>
@@ -17,14 +18,18 @@ Result<int> runApply(const ApplyArguments& arguments) {
   ASMEVO_TRY(const object::CodeObject k0, object::CodeObject::load(arguments.k0));
   ASMEVO_TRY(const nlohmann::json patch, verify::loadPatch(arguments.patch));
   ASMEVO_TRY(const Bytes k1, verify::applyPatch(k0, patch));
+  ASMEVO_TRY(const object::CodeObject result, object::CodeObject::parse(k1, arguments.output));
   ASMEVO_CHECK(writeFileAtomic(arguments.output, k1));
+  const std::vector<std::string> hiddenDebug = warnOfHiddenDebug(k0, result, arguments.output);
   const std::size_t hunks = patch["hunks"].size();
   const std::string sha256 = sha256Hex(k1);
   if (arguments.json)
-    fmt::print(
-        "{}\n",
-        nlohmann::json{{"output", arguments.output}, {"sha256", sha256}, {"hunks", hunks}, {"bytes", k1.size()}}.dump(
-            2));
+    fmt::print("{}\n", nlohmann::json{{"output", arguments.output},
+                                      {"sha256", sha256},
+                                      {"hunks", hunks},
+                                      {"bytes", k1.size()},
+                                      {"hidden_debug_sections", hiddenDebug}}
+                           .dump(2));
   else
     fmt::print("{}: {} blocks changed, {} bytes, SHA-256 {}\n", arguments.output, hunks, k1.size(), sha256);
   return int{ok};

@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/hidden_debug.h"
 
 #include "isa/codec.h"
 #include "object/code_object.h"
@@ -24,6 +25,7 @@ struct Outcome {
   Bytes bytes;
   program::Reassembly reassembly;
   std::vector<std::string> occupancy;
+  std::vector<std::string> hiddenDebug;
   bool same = false;
 };
 
@@ -64,6 +66,7 @@ Result<Outcome> assemble(const Options& options) {
   outcome.occupancy = occupancyChanges(original, result);
   outcome.same = std::ranges::equal(outcome.bytes, original.bytes());
   ASMEVO_CHECK(writeFileAtomic(options.output, outcome.bytes));
+  outcome.hiddenDebug = warnOfHiddenDebug(original, result, options.output);
   return outcome;
 }
 
@@ -82,7 +85,8 @@ int run(const Options& options) {
                                       {"assembled", done.assembled},
                                       {"gone", done.gone},
                                       {"notes", done.notes},
-                                      {"occupancy", outcome->occupancy}}
+                                      {"occupancy", outcome->occupancy},
+                                      {"hidden_debug_sections", outcome->hiddenDebug}}
                            .dump(2));
     return Exit::ok;
   }

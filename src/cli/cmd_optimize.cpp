@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 #include "cli/command.h"
+#include "cli/hidden_debug.h"
 #include "optimize/optimize.h"
 #include "support/file_io.h"
 #include "verify/asmpatch.h"
@@ -69,9 +70,10 @@ nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Dev
           {"edits", std::move(edits)}};
 }
 
-Status writeOutputs(const OptimizeArguments& arguments, const object::CodeObject& k0,
-                    const dispatch::Dispatch& dispatch, const device::Device& device, const optimize::Outcome& outcome,
-                    const verify::Options& options) {
+/// Names the debug sections that K1 no longer shows.
+Result<std::vector<std::string>> writeOutputs(const OptimizeArguments& arguments, const object::CodeObject& k0,
+                                              const dispatch::Dispatch& dispatch, const device::Device& device,
+                                              const optimize::Outcome& outcome, const verify::Options& options) {
   auto k1 = object::CodeObject::parse(outcome.k1, arguments.output);
   if (!k1)
     return std::move(k1).error();
@@ -86,7 +88,8 @@ Status writeOutputs(const OptimizeArguments& arguments, const object::CodeObject
     stem.resize(dot);
   ASMEVO_CHECK(writeFileAtomic(stem + ".receipt.json", receipt.dump(2) + "\n"));
   ASMEVO_CHECK(writeFileAtomic(stem + ".asmpatch", patch->dump(2) + "\n"));
-  return writeFileAtomic(arguments.output, outcome.k1);
+  ASMEVO_CHECK(writeFileAtomic(arguments.output, outcome.k1));
+  return warnOfHiddenDebug(k0, *k1, arguments.output);
 }
 
 Result<optimize::Outcome> withAgent(const OptimizeArguments& arguments, const object::CodeObject& k0,
@@ -155,13 +158,16 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
     ASMEVO_TRY(outcome, withAgent(arguments, k0, dispatch, *device, std::move(outcome), options, budget / 2, progress));
   }
   progress.done();
-  if (outcome.improved)
-    ASMEVO_CHECK(writeOutputs(arguments, k0, dispatch, *device, outcome, options.verify));
+  std::vector<std::string> hiddenDebug;
+  if (outcome.improved) {
+    ASMEVO_TRY(hiddenDebug, writeOutputs(arguments, k0, dispatch, *device, outcome, options.verify));
+  }
   if (arguments.json) {
     nlohmann::json report = timingSection(outcome, *device);
     report["improved"] = outcome.improved;
     report["device"] = device->name();
     report["verdict"] = verify::levelName(outcome.verdict.level);
+    report["hidden_debug_sections"] = hiddenDebug;
     report["candidates_tried"] = outcome.candidatesTried;
     report["candidates_rejected"] = outcome.candidatesRejected;
     fmt::print("{}\n", report.dump(2));

@@ -1,9 +1,11 @@
 #include "cli/command.h"
+#include "cli/hidden_debug.h"
 
 #include "isa/codec.h"
 #include "object/container.h"
 #include "program/program.h"
 #include "program/shift.h"
+#include "support/file_io.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 #include <nlohmann/json.hpp>
@@ -32,6 +34,7 @@ struct Outcome {
   std::string message; ///< why not the same
   std::string target;
   std::size_t instructions = 0, blocks = 0;
+  std::vector<std::string> hiddenDebug; ///< sections that the written file no longer shows
 };
 
 /// One code object: a file, or an entry of a bundle in it.
@@ -114,6 +117,7 @@ std::string firstDifference(const object::CodeObject& object, const program::Pro
 struct Edit {
   bool shift = false;
   program::RandomNops random{.nops = 0}; ///< none: one at the start of every block
+  std::string output;                    ///< file for what was rebuilt, if it is wanted
 };
 
 /// One worker's decoders, kept from file to file as most encodings recur.
@@ -147,6 +151,8 @@ class Worker {
       return differs(outcome, rebuilt.error().message);
     if (!std::ranges::equal(object->bytes(), *rebuilt))
       return differs(outcome, firstDifference(*object, *program, *rebuilt, **codec));
+    if (const Status written = write(edit, *rebuilt); !written)
+      return bad(outcome, written.error());
     outcome.state = Outcome::State::same;
     return outcome;
   }
@@ -185,6 +191,10 @@ class Worker {
     return codec.get();
   }
 
+  static Status write(const Edit& edit, std::span<const std::uint8_t> bytes) {
+    return edit.output.empty() ? Status() : writeFileAtomic(edit.output, bytes);
+  }
+
   static Outcome checkShift(Outcome& outcome, const object::CodeObject& object, const program::Program& program,
                             isa::Codec& codec, const Edit& edit) {
     const auto edited =
@@ -203,6 +213,10 @@ class Worker {
     const Status same = program::checkShifted(object, *edited, *again, *recovered, codec);
     if (!same)
       return differs(outcome, same.error().message);
+    if (const Status written = write(edit, again->bytes()); !written)
+      return bad(outcome, written.error());
+    if (!edit.output.empty())
+      outcome.hiddenDebug = warnOfHiddenDebug(object, *again, edit.output);
     outcome.state = Outcome::State::same;
     return outcome;
   }
@@ -232,6 +246,9 @@ int run(const Options& options) {
   }
   if (files.empty())
     return fail(asmevo::badInput("no code objects in {}", options.paths.front()));
+
+  if (!options.edit.output.empty() && files.size() != 1)
+    return fail(usageError("-o takes one code object, {} has {}", options.paths.front(), files.size()));
 
   const unsigned wanted = options.jobs ? options.jobs : std::max(1u, std::thread::hardware_concurrency());
   const auto jobs = static_cast<unsigned>(std::min<std::size_t>(wanted, files.size()));
@@ -282,16 +299,20 @@ int run(const Options& options) {
     nlohmann::json targets = nlohmann::json::object();
     for (const auto& [target, counts] : byTarget)
       targets[target] = {{"same", counts.first}, {"files", counts.second}};
-    const nlohmann::json report = {{"mode", options.edit.shift ? "shift" : "identity"},
-                                   {"files", files.size()},
-                                   {"same", same},
-                                   {"different", different},
-                                   {"bad_input", bad},
-                                   {"instructions", instructions},
-                                   {"blocks", blocks},
-                                   {"seconds", seconds},
-                                   {"targets", targets},
-                                   {"failures", failures}};
+    nlohmann::json report = {{"mode", options.edit.shift ? "shift" : "identity"},
+                             {"files", files.size()},
+                             {"same", same},
+                             {"different", different},
+                             {"bad_input", bad},
+                             {"instructions", instructions},
+                             {"blocks", blocks},
+                             {"seconds", seconds},
+                             {"targets", targets},
+                             {"failures", failures}};
+    if (!options.edit.output.empty()) {
+      report["output"] = options.edit.output;
+      report["hidden_debug_sections"] = outcomes.front().hiddenDebug;
+    }
     fmt::print("{}\n", report.dump(2));
   } else {
     const char* const verdict = options.edit.shift ? "same program after the shift" : "byte-identical";
@@ -329,6 +350,7 @@ void addRoundtrip(CLI::App& app, int& exit) {
   command->add_option("--seed", options->edit.random.seed, "Seed of the random places")
       ->needs(shift)
       ->capture_default_str();
+  command->add_option("-o,--output", options->edit.output, "Write what was rebuilt (one code object only)");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->add_option("-j,--jobs", options->jobs, "Threads (default: all)")->check(CLI::Range(1u, 1024u));
   command->callback([options, &exit] { exit = run(*options); });

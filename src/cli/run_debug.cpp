@@ -1,5 +1,6 @@
 #include "cli/run_debug.h"
 
+#include "cli/run_strict.h"
 #include "emulator/coherence/coherence_checker.h"
 #include "emulator/debug/bounds_checker.h"
 #include "emulator/debug/breakpoint.h"
@@ -18,8 +19,6 @@ using emulator::TracedAccess;
 using emulator::TracedInstruction;
 using emulator::TracedRegister;
 using nlohmann::ordered_json;
-
-constexpr std::size_t shownFindings = 32;
 
 /// A whole number, decimal or 0x...
 std::optional<std::uint64_t> parseNumber(std::string_view text) {
@@ -220,12 +219,7 @@ std::vector<emulator::StrictFinding> DebugSession::findings() const {
 }
 
 void DebugSession::print() const {
-  const auto found = findings();
-  for (std::size_t i = 0; i < found.size() && i < shownFindings; ++i)
-    fmt::print("  {}: {}{}\n", found[i].rule, found[i].message,
-               found[i].count > 1 ? fmt::format(" ({} times)", found[i].count) : "");
-  if (found.size() > shownFindings)
-    fmt::print("  ... and {} more findings\n", found.size() - shownFindings);
+  printFindings(findings());
   for (const auto& check : state->checks)
     for (const std::string& note : check->notes())
       fmt::print("  note: {}\n", note);
@@ -281,16 +275,7 @@ ordered_json DebugSession::breakJson(const State& state) {
 ordered_json DebugSession::toJson() const {
   ordered_json json = ordered_json::object();
   if (!state->checks.empty()) {
-    json["findings"] = ordered_json::array();
-    for (const emulator::StrictFinding& finding : findings())
-      json["findings"].push_back({{"rule", finding.rule},
-                                  {"producer", finding.producer},
-                                  {"consumer", finding.consumer},
-                                  {"workgroup", finding.workgroup},
-                                  {"wave", finding.wave},
-                                  {"lane", finding.lane},
-                                  {"count", finding.count},
-                                  {"message", finding.message}});
+    json["findings"] = cli::toJson(findings());
     json["notes"] = ordered_json::array();
     for (const auto& check : state->checks)
       for (const std::string& note : check->notes())

@@ -70,7 +70,4 @@ struct AddressFlow {
 /// LLVM's calling convention guarantees: a callee keeps s30 to s105.
 AddressFlow followAddresses(const Program& program, isa::Codec& codec);
 
-/// True where the register may be read after the start of one of these blocks before it is written.
-bool isReadBeforeWritten(const Program& program, isa::Codec& codec, std::vector<BlockId> starts, unsigned reg);
-
 } // namespace asmevo::program

@@ -1,6 +1,5 @@
 #include "program/address_region.h"
 
-#include "program/address_flow.h"
 #include "program/pc_reference.h"
 
 #include <algorithm>

@@ -18,4 +18,7 @@ struct CounterRegion {
 };
 CounterRegion findCounterRegion(const Program& program, isa::Codec& codec);
 
+/// True where the register may be read after the start of one of these blocks before it is written.
+bool isReadBeforeWritten(const Program& program, isa::Codec& codec, std::vector<BlockId> starts, unsigned reg);
+
 } // namespace asmevo::program

@@ -1,6 +1,7 @@
 /// Recovery: from the bytes of the code sections to basic blocks. Code is found by descending from the entries; what
 /// no entry reaches is decoded linearly in between and kept as code if all of it decodes, as opaque data otherwise.
 #include "program/address_flow.h"
+#include "program/address_region.h"
 #include "program/pc_reference.h"
 #include "program/program.h"
 #include "program/unknown_encoding.h"

@@ -1,10 +1,10 @@
 #include "emulator/coherence/coherence_checker.h"
 
+#include "emulator/observe/access_dwords.h"
 #include "emulator/observe/finding_log.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <unordered_map>
 
 namespace asmevo::emulator {
@@ -96,20 +96,15 @@ class CoherenceChecker final : public FindingObserver {
     const isa::Modifiers& mods = op->inst->mods;
     const bool scalar = event.space == Space::scalar;
     const bool bypasses = event.atomic || (scalar ? mods.sc0 : mods.sc1);
-    for (unsigned k = 0; k * 4 < event.bytes; ++k) {
-      std::uint64_t lanes = event.exec & event.valid[std::min<std::size_t>(k, event.valid.size() - 1)];
-      for (; lanes != 0; lanes &= lanes - 1) {
-        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-        const std::uint64_t address = event.address[lane] + k * 4;
-        const std::uint64_t last = address + std::min(4u, event.bytes - k * 4) - 1;
-        for (std::uint64_t dword = address / 4; dword <= last / 4; ++dword) {
-          if (!event.store)
-            read(wave, op, dword, lane, scalar, bypasses, event.atomic || (bypasses && !scalar));
-          if (!event.load)
-            write(wave, op, dword, scalar, event.atomic || (!scalar && mods.sc1));
-        }
+    forEachDword(event, [&](unsigned lane, unsigned k, unsigned part) {
+      const std::uint64_t address = event.address[lane] + k * 4;
+      for (std::uint64_t dword = address / 4; dword <= (address + part - 1) / 4; ++dword) {
+        if (!event.store)
+          read(wave, op, dword, lane, scalar, bypasses, event.atomic || (bypasses && !scalar));
+        if (!event.load)
+          write(wave, op, dword, scalar, event.atomic || (!scalar && mods.sc1));
       }
-    }
+    });
     if (now % limitCheckPeriod == 0)
       checkLimit();
   }

@@ -2,6 +2,7 @@
 
 #include "emulator/debug/describe.h"
 #include "emulator/debug/register_file.h"
+#include "emulator/observe/access_dwords.h"
 #include "emulator/scheduler.h"
 
 #include <bit>
@@ -80,14 +81,9 @@ class StoreCollector {
   void add(const AccessEvent& event) {
     if (event.load)
       return;
-    for (unsigned k = 0; k * 4 < event.bytes; ++k) {
-      const unsigned part = std::min(4u, event.bytes - k * 4);
-      std::uint64_t lanes = event.exec & event.valid[std::min<std::size_t>(k, event.valid.size() - 1)];
-      for (; lanes != 0; lanes &= lanes - 1) {
-        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-        pending.push_back({event.space, lane, event.address[lane] + k * 4, part, k, event.atomic});
-      }
-    }
+    forEachDword(event, [&](unsigned lane, unsigned k, unsigned part) {
+      pending.push_back({event.space, lane, event.address[lane] + k * 4, part, k, event.atomic});
+    });
   }
   /// f(lane, space, address, value, bytes, atomic) for each dword or less.
   template <class F> void forEach(const Wave& wave, const Op* op, F&& f) const {

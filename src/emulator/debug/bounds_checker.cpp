@@ -1,9 +1,7 @@
 #include "emulator/debug/bounds_checker.h"
 
+#include "emulator/observe/access_dwords.h"
 #include "emulator/observe/finding_log.h"
-
-#include <algorithm>
-#include <bit>
 
 namespace asmevo::emulator {
 
@@ -18,28 +16,23 @@ class BoundsChecker final : public FindingObserver {
   void access(Wave& wave, const Op* op, const AccessEvent& event) override {
     if (event.space != Space::global && event.space != Space::scalar)
       return;
-    for (unsigned k = 0; k * 4 < event.bytes; ++k) {
-      const unsigned part = std::min(4u, event.bytes - k * 4);
-      std::uint64_t lanes = event.exec & event.valid[std::min<std::size_t>(k, event.valid.size() - 1)];
-      for (; lanes != 0; lanes &= lanes - 1) {
-        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-        const std::uint64_t address = event.address[lane] + k * 4;
-        if (address - begin < bytes && bytes - (address - begin) >= part) [[likely]]
-          continue;
-        const Region* region = wave.memory->regionAt(address);
-        if (!region && event.space == Space::scalar && event.load &&
-            wave.memory->regionAt(address & ~(widenedLoadBytes - 1)))
-          continue;
-        if (!region) {
-          report(wave, op, event, lane, address);
-        } else if (region->address + region->size - address < part) {
-          report(wave, op, event, lane, region->address + region->size);
-        } else {
-          begin = region->address;
-          bytes = region->size;
-        }
+    forEachDword(event, [&](unsigned lane, unsigned k, unsigned part) {
+      const std::uint64_t address = event.address[lane] + k * 4;
+      if (address - begin < bytes && bytes - (address - begin) >= part) [[likely]]
+        return;
+      const Region* region = wave.memory->regionAt(address);
+      if (!region && event.space == Space::scalar && event.load &&
+          wave.memory->regionAt(address & ~(widenedLoadBytes - 1)))
+        return;
+      if (!region) {
+        report(wave, op, event, lane, address);
+      } else if (region->address + region->size - address < part) {
+        report(wave, op, event, lane, region->address + region->size);
+      } else {
+        begin = region->address;
+        bytes = region->size;
       }
-    }
+    });
   }
 
   std::vector<StrictFinding> findings() const override { return log.findings(); }

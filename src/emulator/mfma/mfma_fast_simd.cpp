@@ -95,10 +95,7 @@ void fastGroups(Wave& wave, const Op* op) {
   const Plan& plan = *static_cast<const Plan*>(op->extra);
   const Shape& shape = *plan.shape;
   Source a, b;
-  readSource(wave, op->src[0].reg, shape.dwordsA(), a);
-  readSource(wave, op->src[1].reg, shape.dwordsB(), b);
-  if (plan.blgp)
-    permuteB(b, shape.dwordsB(), plan.blgp);
+  readSources(wave, *op, plan, a, b);
   FloatPlanes pa, pb;
   toFloats(shape.b, b, shape.dwordsB(), pb);
   Accumulator c;

@@ -34,6 +34,15 @@ ASMEVO_INLINE void permuteB(Source& source, unsigned dwords, unsigned blgp) {
   }
 }
 
+/// A and B, with B's lanes permuted as the plan says.
+ASMEVO_INLINE void readSources(const Wave& wave, const Op& op, const Plan& plan, Source& a, Source& b) {
+  const Shape& shape = *plan.shape;
+  readSource(wave, op.src[0].reg, shape.dwordsA(), a);
+  readSource(wave, op.src[1].reg, shape.dwordsB(), b);
+  if (plan.blgp)
+    permuteB(b, shape.dwordsB(), plan.blgp);
+}
+
 /// Row i of A of every 4x4 block, spread over the lanes of the block's columns.
 ASMEVO_INLINE void spreadRow(const Source& from, const Plan& plan, unsigned dwords, unsigned i, Source& to) {
   const Shape& shape = *plan.shape;

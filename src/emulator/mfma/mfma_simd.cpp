@@ -140,10 +140,7 @@ void runGroups(Wave& wave, const Op* op) {
   const Plan& plan = *static_cast<const Plan*>(op->extra);
   const Shape& shape = *plan.shape;
   Source a, b;
-  readSource(wave, op->src[0].reg, shape.dwordsA(), a);
-  readSource(wave, op->src[1].reg, shape.dwordsB(), b);
-  if (plan.blgp)
-    permuteB(b, shape.dwordsB(), plan.blgp);
+  readSources(wave, *op, plan, a, b);
   Planes pa, pb;
   decodePlanes(shape.b, b, shape.dwordsB(), pb);
   Range rangeA, rangeB;
@@ -256,10 +253,7 @@ template <Chain chain> void runChain(Wave& wave, const Op* op) {
   const Plan& plan = *static_cast<const Plan*>(op->extra);
   const Shape& shape = *plan.shape;
   Source a, b;
-  readSource(wave, op->src[0].reg, shape.dwordsA(), a);
-  readSource(wave, op->src[1].reg, shape.dwordsB(), b);
-  if (plan.blgp)
-    permuteB(b, shape.dwordsB(), plan.blgp);
+  readSources(wave, *op, plan, a, b);
   WordPlanes pb;
   decodeWords<chain>(b, shape.dwordsB(), pb);
   Accumulator c;

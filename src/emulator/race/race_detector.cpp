@@ -1,5 +1,6 @@
 #include "emulator/race/race_detector.h"
 
+#include "emulator/observe/access_dwords.h"
 #include "emulator/observe/finding_log.h"
 #include "emulator/race/access_log.h"
 #include "emulator/race/shadow.h"
@@ -8,7 +9,7 @@
 #include "emulator/scheduler.h"
 #include "program/analysis/in_flight.h"
 
-#include <bit>
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -346,25 +347,19 @@ class RaceDetector final : public FindingObserver {
     acquired = {};
     acquiredNodes.clear();
     extended.clear();
-    const unsigned bytes = event.bytes;
     const bool acquires = access.record.atomic && (event.load || event.returns);
-    for (unsigned k = 0; k * 4 < bytes; ++k) {
-      const unsigned part = std::min(4u, bytes - k * 4);
-      // Scalar accesses are wider than the four dwords whose range is told apart.
-      std::uint64_t lanes = event.exec & event.valid[std::min<std::size_t>(k, event.valid.size() - 1)];
-      for (; lanes != 0; lanes &= lanes - 1) {
-        access.lane = static_cast<unsigned>(std::countr_zero(lanes));
-        access.begin = event.address[access.lane] - base;
-        const std::uint64_t offset = access.begin + k * 4;
-        if (part == 4 && offset % 4 == 0) [[likely]] {
-          touchDword(access, memory, offset, acquires);
-          continue;
-        }
-        for (unsigned i = 0; i < part; ++i)
-          touchByte(access, memory, offset + i);
-        synchronise(access, memory, offset, acquires);
+    forEachDword(event, [&](unsigned lane, unsigned k, unsigned part) {
+      access.lane = lane;
+      access.begin = event.address[lane] - base;
+      const std::uint64_t offset = access.begin + k * 4;
+      if (part == 4 && offset % 4 == 0) [[likely]] {
+        touchDword(access, memory, offset, acquires);
+        return;
       }
-    }
+      for (unsigned i = 0; i < part; ++i)
+        touchByte(access, memory, offset + i);
+      synchronise(access, memory, offset, acquires);
+    });
     if (!acquired.empty())
       access.state.pending.push_back({access.record.domain, access.record.stamp, std::move(acquired)});
   }
