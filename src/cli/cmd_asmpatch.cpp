@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/hidden_debug.h"
 #include "verify/asmpatch.h"
 
 #include <memory>

@@ -173,6 +173,8 @@ class Printer {
       note = instr.inst->text;
     else if (instr.pcRef && statement != instr.inst->text)
       note = "pc-relative";
+    else if (instr.pcRef)
+      note = "pc-relative: 'asmevo asm' keeps the distance up to date, an assembler does not";
     line(statement, instr, note);
     if (const std::string label = statements.labelBehind(block, instr); !label.empty())
       out += label + ":\n";

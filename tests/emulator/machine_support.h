@@ -42,7 +42,8 @@ struct Outcome {
   std::vector<std::uint32_t> buffer(std::size_t index) const;
 };
 
-/// Prepares and runs; throws on an error, which fails the test.
+/// Prepares and runs, at every level of vector instructions that the host has; throws on an error or a difference
+/// between them, which fails the test.
 Outcome run(const KernelText& text, const Launch& launch, const RunOptions& options = {});
 /// Prepares and runs something that must not succeed; gives the error.
 Error runError(const KernelText& text, const Launch& launch, const RunOptions& options = {});

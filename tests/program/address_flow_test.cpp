@@ -4,6 +4,7 @@
 
 #include "program/address_flow.h"
 #include "program/pc_reference.h"
+#include "program/reassemble.h"
 #include "program/shift.h"
 
 #include <gtest/gtest.h>
@@ -307,8 +308,7 @@ late:
 }
 
 // As hipBLASLt writes its long branches: the label's distance as a literal, a register on the way, and no high half.
-TEST(AddressFlow, LabelInARegister) {
-  const std::string forward = R"(
+const std::string labelsInRegisters = R"(
   s_getpc_b64 s[4:5]
 .Lpc:
   s_add_i32 s6, far-.Lpc-4, 4
@@ -327,7 +327,9 @@ far:
   s_subb_u32 s9, s9, 0
   s_setpc_b64 s[8:9]
 )";
-  const Loaded loaded = loadKernel({.body = forward});
+
+TEST(AddressFlow, LabelInARegister) {
+  const Loaded loaded = loadKernel({.body = labelsInRegisters});
   const BlockId far = *loaded.program.blockAt(symbolAddress(loaded.object, "far"));
   EXPECT_EQ(successorsOf(loaded, 0), symbolsOf(loaded, {"far"}));
   EXPECT_EQ(successorsOf(loaded, far), symbolsOf(loaded, {"back"}));
@@ -417,8 +419,7 @@ TEST(AddressFlow, Gfx12SignExtendsTheCounter) {
   (void)moved(loaded);
 }
 
-TEST(AddressFlow, Gfx1250AddsAndJumpsIn64Bits) {
-  const Loaded loaded = loadFor("gfx1250", {.body = R"(
+const KernelText wideSums = {.body = R"(
   s_get_pc_i64 s[4:5]
 .Lpc:
   s_mov_b32 s10, 31
@@ -437,7 +438,10 @@ far:
 near:
   s_endpgm
 )",
-                                            .more = "callee:\n  v_mov_b32_e32 v0, 0\n  s_set_pc_i64 s[30:31]\n"});
+                                            .more = "callee:\n  v_mov_b32_e32 v0, 0\n  s_set_pc_i64 s[30:31]\n"};
+
+TEST(AddressFlow, Gfx1250AddsAndJumpsIn64Bits) {
+  const Loaded loaded = loadFor("gfx1250", wideSums);
   EXPECT_TRUE(loaded.program.pinned.empty()) << loaded.program.pinned;
   ASSERT_EQ(loaded.program.functions.size(), 2u);
   EXPECT_EQ(loaded.program.functions[1].entry, symbolAddress(loaded.object, "callee"));
@@ -449,6 +453,42 @@ near:
     EXPECT_EQ(after.program.functions.at(1).entry, symbolAddress(after.object, "callee"));
     const BlockId farNow = *after.program.blockAt(symbolAddress(after.object, "far"));
     EXPECT_EQ(successorsOf(after, farNow), symbolsOf(after, {"near"}));
+  }
+}
+
+// A number that is not the plain difference of two addresses has no expression an assembler would get right.
+TEST(AddressFlow, OtherDistancesArePrintedAsNumbers) {
+  struct Row {
+    std::string cpu;
+    KernelText kernel;
+    std::vector<std::string> numbers;
+    std::string target;
+  };
+  // far is 24 bytes behind .Lpc and back 12 before .Lpc2, each with 4 added; the sums of 64 bits as they are.
+  const Row rows[] = {
+      {"gfx942", {.body = labelsInRegisters}, {"s_add_i32 s6, 28, 4", "s_add_i32 s6, -16, 4"}, "far"},
+      {"gfx1250", wideSums, {"s_add_nc_u64 s[6:7], s[4:5], ", "s_sub_nc_u64 s[4:5], s[4:5], "}, "far"},
+  };
+  for (const Row& row : rows) {
+    const Loaded loaded = loadFor(row.cpu, row.kernel);
+    const std::string text = must(printAssembly(loaded.object, loaded.program, *loaded.codec));
+    for (const std::string& number : row.numbers) {
+      const std::size_t at = text.find("\t" + number);
+      ASSERT_NE(at, std::string::npos) << number << "\n" << text;
+      const std::string line = text.substr(at, text.find('\n', at) - at);
+      EXPECT_EQ(line.substr(0, line.find("//")).find(".L"), std::string::npos) << line;
+      EXPECT_NE(line.find("pc-relative"), std::string::npos) << line;
+    }
+    EXPECT_EQ(textOf(load(assembleFile(text, row.cpu)).object), textOf(loaded.object));
+    // Lines that are left alone stay references: code put in between moves their targets.
+    std::string edited = text;
+    const std::size_t at = edited.find(row.target + ":\n");
+    ASSERT_NE(at, std::string::npos);
+    edited.insert(at, "\ts_nop 1\n\ts_nop 2\n\ts_nop 3\n");
+    const Reassembly again = must(reassemble(loaded.object, loaded.program, *loaded.codec, edited, {}));
+    const Loaded after = load(must(rebuild(loaded.object, again.program, *loaded.codec)));
+    EXPECT_EQ(symbolAddress(after.object, row.target), symbolAddress(loaded.object, row.target) + 12);
+    EXPECT_EQ(successorsOf(after, 0), symbolsOf(after, {row.target}));
   }
 }
 

@@ -116,6 +116,17 @@ TEST(Resources, ScalarsInGranulesOfSixteen) {
   EXPECT_EQ(rebuilt(loaded).sgprs, 80u);
 }
 
+TEST(Resources, Gfx1250HasFourBanksOfVgprs) {
+  // An operand names 256 registers, MODE or s_set_vgpr_msb one of four such banks: the descriptor may ask for 1024.
+  const Loaded loaded =
+      loadGiven({"  s_set_vgpr_msb 3\n  v_mov_b32_e32 v9, v8\n  s_endpgm\n"}, {1024, 16, 0}, "gfx1250");
+  const KernelResources r = only(loaded);
+  EXPECT_EQ(r.declared.vgprs, 1024u);
+  EXPECT_EQ(r.value.vgprs, 1024u);
+  EXPECT_EQ(r.least.vgprs, 1024u) << "not proven";
+  EXPECT_EQ(r.unproven, std::vector<std::string>{"s_set_vgpr_msb chooses among banks of VGPRs"});
+}
+
 TEST(Resources, CalleesCount) {
   KernelText text{"  s_getpc_b64 s[4:5]\n  s_add_u32 s4, s4, f@rel32@lo+4\n  s_addc_u32 s5, s5, f@rel32@hi+12\n"
                   "  s_swappc_b64 s[30:31], s[4:5]\n  s_endpgm\n"};

@@ -129,7 +129,9 @@ class WaitOracle {
   program::Hazard hazardOf(isa::InstRef producer, isa::InstRef consumer);
   static Path mutatedPath(const PathRecorder::WavePath& path, const WaitMutant* mutant);
   void replayWaits(std::size_t number, const Path& path, Replay& replay);
-  void replayDistances(const Path& path, const std::vector<std::size_t>& at, Replay& replay);
+  /// `judged`: surroundings, as addresses, that were looked at.
+  void replayDistances(const Path& path, const std::vector<std::size_t>& at, Replay& replay,
+                       std::set<std::vector<std::uint64_t>>& judged);
   std::string crossWave(const Replay& mutant);
   std::vector<std::size_t> placesOf(const Path& path, const WaitMutant& mutant) const;
 
@@ -137,7 +139,7 @@ class WaitOracle {
   unsigned accumOffset;
   program::HazardTarget target;
   std::unordered_map<isa::InstRef, Traits> traits;
-  std::map<std::pair<isa::InstRef, isa::InstRef>, program::Hazard> hazards;
+  std::unordered_map<isa::InstRef, std::unordered_map<isa::InstRef, program::Hazard>> hazards; ///< by producer
   std::vector<Path> originals;
   Replay original;
   std::unordered_map<std::uint64_t, std::vector<Toucher>> touchers; ///< of dwords that anything writes

@@ -1,7 +1,8 @@
 // Plants weakened waits and distances into kernels and counts what strict mode catches:
 //   wait_mutations [--seed N] [--count N] [--groups N] [--dead N] [OBJECT DISPATCH]...
-// Without objects: every kernel of kernels/. --count: live mutants to run, spread over the kernels (0: all). --dead:
-// how many mutants that the oracle calls harmless run as well in each kernel; those that are caught are listed.
+// Without objects: every kernel of kernels/. --groups: how many workgroups run, from the first on. --count: live
+// mutants to run, spread over the kernels (0: all). --dead: how many mutants that the oracle calls harmless run as well
+// in each kernel; those that are caught are listed.
 #include "verify/verify_support.h"
 #include "verify/wait_mutation.h"
 
@@ -24,11 +25,10 @@ struct Options {
 };
 
 struct Tally {
-  std::size_t planted = 0, live = 0, run = 0, caught = 0, deadRun = 0, deadCaught = 0;
+  std::size_t planted = 0, live = 0, caught = 0, deadRun = 0, deadCaught = 0;
   void operator+=(const Tally& other) {
     planted += other.planted;
     live += other.live;
-    run += other.run;
     caught += other.caught;
     deadRun += other.deadRun;
     deadCaught += other.deadCaught;
@@ -64,12 +64,10 @@ Options parse(int count, char** values) {
   return options;
 }
 
-/// The first workgroups and the last one.
-std::vector<std::uint64_t> someOf(std::uint64_t workgroups, std::size_t wanted) {
+std::vector<std::uint64_t> firstOf(std::uint64_t workgroups, std::size_t wanted) {
   std::vector<std::uint64_t> chosen;
-  for (std::uint64_t i = 0; i + 1 < wanted && i + 1 < workgroups; ++i)
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(workgroups, wanted); ++i)
     chosen.push_back(i);
-  chosen.push_back(workgroups - 1);
   return chosen;
 }
 
@@ -77,11 +75,14 @@ Tally examine(const std::string& path, const dispatch::Case& launch, const Optio
   const auto object = object::CodeObject::load(path);
   if (!object)
     throw std::runtime_error(object.error().message);
-  MutationTarget target(*object, launch, someOf(verify::workgroupsOf(launch), options.groups));
+  MutationTarget target(*object, launch, firstOf(verify::workgroupsOf(launch), options.groups));
   Tally tally;
-  tally.planted = target.mutants().size();
+  const std::size_t possible = target.mutants().size();
   std::map<std::string, std::size_t> byKind, byRule;
-  for (const std::size_t i : shuffled(tally.planted, options.seed)) {
+  for (const std::size_t i : shuffled(possible, options.seed)) {
+    if (quota != 0 && tally.live == quota)
+      break;
+    ++tally.planted;
     const WaitMutant& mutant = target.mutants()[i];
     const std::string why = target.whyLive(mutant);
     if (why.empty() && tally.deadRun < options.dead) {
@@ -94,9 +95,6 @@ Tally examine(const std::string& path, const dispatch::Case& launch, const Optio
     if (why.empty())
       continue;
     ++tally.live;
-    if (quota != 0 && tally.run == quota)
-      continue;
-    ++tally.run;
     ++byKind[mutationName(mutant.kind)];
     const auto trial = target.run(mutant);
     tally.caught += trial.caught;
@@ -106,8 +104,8 @@ Tally examine(const std::string& path, const dispatch::Case& launch, const Optio
       fmt::print("    survives: {} ({})\n", mutant.description, why);
     std::fflush(stdout);
   }
-  fmt::print("{}, {}: {} planted, {} live, {} run, {} caught ({} findings without any edit)\n",
-             std::filesystem::path(path).filename().string(), launch.name, tally.planted, tally.live, tally.run,
+  fmt::print("{}, {}: {} of {} planted, {} live, {} caught ({} findings without any edit)\n",
+             std::filesystem::path(path).filename().string(), launch.name, tally.planted, possible, tally.live,
              tally.caught, target.baselineFindings());
   for (const auto& counts : {byKind, byRule}) {
     fmt::print("   ");
@@ -131,15 +129,14 @@ int run(int count, char** values) {
         options.count == 0 ? 0 : std::max<std::size_t>(1, left / std::max<std::size_t>(1, inputsLeft));
     const Tally tally = examine(object, dispatch->cases.front(), options, quota);
     all += tally;
-    left -= std::min(left, tally.run);
+    left -= std::min(left, tally.live);
     --inputsLeft;
   }
-  fmt::print("seed {}: {} planted, {} live, {} of them run, {} caught", options.seed, all.planted, all.live, all.run,
-             all.caught);
+  fmt::print("seed {}: {} planted, {} live, {} caught", options.seed, all.planted, all.live, all.caught);
   if (all.deadRun != 0)
     fmt::print("; {} harmless ones run, {} caught", all.deadRun, all.deadCaught);
   fmt::print("\n");
-  return all.caught == all.run && all.run != 0 ? 0 : 1;
+  return all.caught == all.live && all.live != 0 ? 0 : 1;
 }
 
 } // namespace

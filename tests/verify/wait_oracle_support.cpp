@@ -146,7 +146,7 @@ const WaitOracle::Traits& WaitOracle::traitsOf(InstRef ref) {
 }
 
 program::Hazard WaitOracle::hazardOf(InstRef producer, InstRef consumer) {
-  const auto [entry, fresh] = hazards.try_emplace({producer, consumer});
+  const auto [entry, fresh] = hazards[producer].try_emplace(consumer);
   if (fresh)
     entry->second = program::requiredHazard(*producer, *consumer, accumOffset, target);
   return entry->second;
@@ -297,12 +297,18 @@ void WaitOracle::replayWaits(std::size_t number, const Path& path, Replay& repla
     done(op);
 }
 
-void WaitOracle::replayDistances(const Path& path, const std::vector<std::size_t>& at, Replay& replay) {
-  // When each instruction can issue at the earliest: a matrix operation not before the passes of the last one are over.
+void WaitOracle::replayDistances(const Path& path, const std::vector<std::size_t>& at, Replay& replay,
+                                 std::set<std::vector<std::uint64_t>>& judged) {
   constexpr std::size_t reach = program::maxWaitStates;
-  std::size_t judgedTo = 0;
   for (const std::size_t place : at) {
     const std::size_t begin = place > 2 * reach ? place - 2 * reach : 0, end = std::min(path.size(), place + 2 * reach);
+    std::vector<std::uint64_t> addresses;
+    for (std::size_t i = begin; i < end; ++i)
+      addresses.push_back(path[i].address);
+    if (!judged.insert(std::move(addresses)).second)
+      continue;
+    // When each instruction can issue at the earliest: a matrix operation not before the passes of the last one are
+    // over.
     std::vector<std::uint64_t> issue(end - begin);
     std::uint64_t next = 0, matrixFree = 0;
     for (std::size_t i = begin; i < end; ++i) {
@@ -313,10 +319,10 @@ void WaitOracle::replayDistances(const Path& path, const std::vector<std::size_t
         matrixFree = when + t.passes;
       next = when + t.states;
     }
-    for (std::size_t i = std::max(judgedTo, place > reach ? place - reach : 0); i < end; ++i)
+    for (std::size_t i = place > reach ? place - reach : 0; i < end; ++i)
       for (std::size_t back = 1; back <= reach && back <= i - begin; ++back) {
         const Issued &producer = path[i - back], &consumer = path[i];
-        const std::uint64_t present = issue[i - begin] - issue[i - back - begin] - (traitsOf(producer.inst).states);
+        const std::uint64_t present = issue[i - begin] - issue[i - back - begin] - traitsOf(producer.inst).states;
         if (present >= reach)
           break;
         const program::Hazard hazard = hazardOf(producer.inst, consumer.inst);
@@ -326,7 +332,6 @@ void WaitOracle::replayDistances(const Path& path, const std::vector<std::size_t
             replay.worst[{std::string(program::hazardRuleName(hazard.rule)), producer.address, consumer.address}];
         worst = std::max(worst, hazard.states - static_cast<unsigned>(present));
       }
-    judgedTo = end;
   }
 }
 
@@ -372,6 +377,7 @@ std::string WaitOracle::crossWave(const Replay& mutant) {
 std::string WaitOracle::whyLive(const WaitMutant& mutant) {
   const bool isWait = mutant.kind == MutationKind::droppedWait || mutant.kind == MutationKind::weakenedWait;
   Replay mutated, around; // around: the original near the places of a distance
+  std::set<std::vector<std::uint64_t>> judged, judgedAround;
   const Replay& before = isWait ? original : around;
   const auto violated = [&]() -> std::string {
     for (const auto& [violation, worst] : mutated.worst) {
@@ -390,8 +396,8 @@ std::string WaitOracle::whyLive(const WaitMutant& mutant) {
       continue;
     }
     const std::vector<std::size_t> at = placesOf(path, mutant);
-    replayDistances(path, at, mutated);
-    replayDistances(originals[number], at, around);
+    replayDistances(path, at, mutated, judged);
+    replayDistances(originals[number], at, around, judgedAround);
   }
   return isWait ? crossWave(mutated) : violated();
 }
