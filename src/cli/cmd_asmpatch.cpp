@@ -17,13 +17,14 @@ Status writePatch(const std::string& path, const nlohmann::json& patch) {
   return writeFileAtomic(path, patch.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void report(const Arguments& arguments, const nlohmann::json& patch) {
+void report(const Arguments& arguments, const nlohmann::json& patch, const std::vector<std::string>& hiddenDebug = {}) {
   if (arguments.json)
     fmt::print("{}\n", nlohmann::json{{"output", arguments.output},
                                       {"hunks", patch["hunks"].size()},
                                       {"resources", patch["resources"].size()},
                                       {"data", patch.contains("data") ? patch["data"].size() : 0},
                                       {"delta", patch.contains("delta")},
+                                      {"hidden_debug_sections", hiddenDebug},
                                       {"k0_sha256", patch["k0_sha256"]},
                                       {"k1_sha256", patch["k1_sha256"]}}
                            .dump(2));
@@ -57,8 +58,9 @@ Result<int> apply(const Arguments& arguments) {
   ASMEVO_TRY(const object::CodeObject k0, object::CodeObject::load(arguments.k0));
   ASMEVO_TRY(const nlohmann::json patch, verify::loadPatch(arguments.patch));
   ASMEVO_TRY(const Bytes k1, verify::applyPatch(k0, patch));
+  ASMEVO_TRY(const object::CodeObject result, object::CodeObject::parse(k1, arguments.output));
   ASMEVO_CHECK(writeFileAtomic(arguments.output, k1));
-  report(arguments, patch);
+  report(arguments, patch, warnOfHiddenDebug(k0, result, arguments.output));
   return int{ok};
 }
 

@@ -1,5 +1,7 @@
 #include "object/bundle.h"
 
+#include "support/round_up.h"
+
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/Support/MD5.h>
 
@@ -27,10 +29,6 @@ template <class T> T at(std::span<const std::uint8_t> bytes, std::size_t offset)
 
 template <class T> void put(Bytes& bytes, std::size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
-}
-
-constexpr std::uint64_t roundUp(std::uint64_t value, std::uint64_t granule) {
-  return (value + granule - 1) / granule * granule;
 }
 
 std::uint64_t hashOf(std::span<const std::uint8_t> bytes) {

@@ -1,5 +1,7 @@
 #include "object/host_growth.h"
 
+#include "support/round_up.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -13,10 +15,6 @@ constexpr std::uint64_t pageSize = 4096;
 /// The largest hole in the file that keeps file offsets and addresses in step.
 constexpr std::uint64_t largestHole = 64U << 20;
 constexpr std::uint64_t largestAlignment = 2U << 20;
-
-constexpr std::uint64_t roundUp(std::uint64_t value, std::uint64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 template <class T> Bytes bytesOf(const T& value) {
   Bytes bytes(sizeof value);

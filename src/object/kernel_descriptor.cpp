@@ -1,5 +1,7 @@
 #include "object/kernel_descriptor.h"
 
+#include "support/round_up.h"
+
 #include <llvm/Support/AMDHSAKernelDescriptor.h>
 
 #include <algorithm>
@@ -51,10 +53,6 @@ unsigned major(const Target& target) {
 
 bool isGfx125(const Target& target) {
   return target.processor.rfind("gfx125", 0) == 0;
-}
-
-constexpr unsigned roundUp(unsigned value, unsigned granule) {
-  return (value + granule - 1) / granule * granule;
 }
 
 /// VGPRs per step of GRANULATED_WORKITEM_VGPR_COUNT (LLVM AMDGPUUsage, compute_pgm_rsrc1).

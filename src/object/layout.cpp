@@ -1,5 +1,7 @@
 #include "object/layout.h"
 
+#include "support/round_up.h"
+
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
@@ -46,10 +48,6 @@ namespace {
 constexpr std::uint64_t nothing = std::numeric_limits<std::uint64_t>::max();
 /// Larger alignments than this exist in no real object and would make tiny files huge.
 constexpr std::uint64_t maxPage = std::uint64_t{1} << 21;
-
-constexpr std::uint64_t roundUp(std::uint64_t value, std::uint64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 bool isAllocated(const Section& section) {
   return (section.flags & elf::SHF_ALLOC) != 0;

@@ -87,7 +87,7 @@ Result<Bytes> linkRelocatable(const CodeObject& object) {
   ASMEVO_CHECK(writeFileAtomic(input, object.bytes()));
 
   const std::array<llvm::StringRef, 7> arguments = {
-      *linker, "-shared", "--no-undefined", "--color-diagnostics=never", input.c_str(), "-o", output.c_str()};
+      *linker, "-shared", "--no-undefined", "--color-diagnostics=never", input, "-o", output};
   const std::optional<llvm::StringRef> redirects[] = {llvm::StringRef("/dev/null"), llvm::StringRef(log),
                                                       llvm::StringRef(log)};
   std::string failure;

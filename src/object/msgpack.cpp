@@ -6,6 +6,8 @@
 #include <llvm/Support/Error.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace asmevo::object {
 
@@ -128,6 +130,21 @@ struct Open {
   std::uint64_t missing; ///< elements
 };
 
+/// Puts a whole node into what is open around it, likewise each array and map that this makes whole. Gives the
+/// document when nothing is open any longer.
+std::optional<MsgpackNode> close(std::vector<Open>& open, MsgpackNode node) {
+  while (!open.empty()) {
+    Open& parent = open.back();
+    parent.node.end = node.end;
+    parent.node.children.push_back(std::move(node));
+    if (--parent.missing != 0)
+      return std::nullopt;
+    node = std::move(parent.node);
+    open.pop_back();
+  }
+  return node;
+}
+
 } // namespace
 
 const MsgpackNode* MsgpackNode::find(std::string_view key) const {
@@ -153,21 +170,13 @@ Result<MsgpackNode> readMsgpack(std::span<const std::uint8_t> bytes) {
       open.push_back({std::move(node), elements});
       continue;
     }
-    while (!open.empty()) {
-      Open& parent = open.back();
-      parent.node.end = node.end;
-      parent.node.children.push_back(std::move(node));
-      if (--parent.missing != 0)
-        break;
-      node = std::move(parent.node);
-      open.pop_back();
-    }
-    if (!open.empty())
+    std::optional<MsgpackNode> document = close(open, std::move(node));
+    if (!document)
       continue;
-    for (std::size_t i = node.end; i < bytes.size(); ++i)
+    for (std::size_t i = document->end; i < bytes.size(); ++i)
       if (bytes[i] != 0)
         return badInput("msgpack offset {}: bytes follow the document", i);
-    return node;
+    return *std::move(document);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "object/replace.h"
 
 #include "object/host_growth.h"
+#include "support/round_up.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -14,10 +15,6 @@ namespace elf = llvm::ELF;
 namespace {
 
 constexpr std::uint64_t pageSize = 4096;
-
-constexpr std::uint64_t roundUp(std::uint64_t value, std::uint64_t granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 class Replacer {
  public:

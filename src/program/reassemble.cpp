@@ -189,8 +189,6 @@ class Reassembler {
     return false;
   }
 
-  // --- Registers ---
-
   struct Use {
     unsigned vgprs = 0, agprs = 0, sgprs = 0; ///< one more than the highest number
     const Statement *vgpr = nullptr, *agpr = nullptr, *sgpr = nullptr;

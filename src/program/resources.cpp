@@ -19,10 +19,10 @@ using isa::OperandKind;
 
 constexpr unsigned fileSize = 256; ///< VGPRs or AGPRs that an operand can name
 
+constexpr unsigned banks = 4; ///< of so many on gfx1250 (LLVM's Feature1024AddressableVGPRs)
+
 /// VGPRs and AGPRs a wave can have together.
 unsigned mostRegisters(const object::Target& target) {
-  // gfx1250: four banks of as many as an operand can name (LLVM's Feature1024AddressableVGPRs).
-  constexpr unsigned banks = 4;
   if (target.processor == "gfx1250" || target.processor == "gfx1251")
     return banks * fileSize;
   return target.hasUnifiedRegisterFile() ? 2 * fileSize : fileSize;
@@ -62,9 +62,20 @@ struct Named {
   }
 };
 
+/// The highest bank that an instruction chooses: S_SET_VGPR_MSB has two bits for each operand, S_SETREG may set any.
+unsigned highestBank(const isa::Instruction& inst) {
+  if (inst.base != "s_set_vgpr_msb")
+    return banks - 1;
+  unsigned highest = 0;
+  for (unsigned shift = 0; shift < 8; shift += 2)
+    highest = std::max(highest, (unsigned{inst.simm16} >> shift) & 3);
+  return highest;
+}
+
 /// Everything about one kernel that its instructions tell.
 struct Use {
   Named all, edited, original;
+  unsigned editedBank = 0; ///< the highest that new code chooses
   bool lds = false, memory = false;
   std::set<std::string> unproven;
 };
@@ -105,9 +116,15 @@ Use useOf(const object::CodeObject& object, const Program& program, const Functi
         use.lds |= inst.cls == InstClass::lds || inst.cls == InstClass::flat || inst.isLdsDma();
         use.memory |= inst.isVectorMemory();
         use.all.add(inst);
-        (isOriginal(object, block, instr) ? use.original : use.edited).add(inst);
+        const bool isOriginalCode = isOriginal(object, block, instr);
+        (isOriginalCode ? use.original : use.edited).add(inst);
+        if (!isOriginalCode && inst.choosesVgprBank)
+          use.editedBank = std::max(use.editedBank, highestBank(inst));
       }
     }
+  // Which instructions see that bank is not followed: any may.
+  if (use.editedBank > 0)
+    use.edited.vgprs = use.editedBank * fileSize + use.all.vgprs;
   return use;
 }
 

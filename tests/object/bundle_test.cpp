@@ -6,7 +6,6 @@
 namespace asmevo::object {
 namespace {
 
-using testing::bundleOf;
 using testing::caseFolder;
 using testing::chosen;
 using testing::deviceObject;

@@ -4,6 +4,7 @@
 
 #include "program/address_flow.h"
 #include "program/pc_reference.h"
+#include "program/print_assembly.h"
 #include "program/reassemble.h"
 #include "program/shift.h"
 
@@ -20,6 +21,11 @@ namespace {
 
 Loaded loadFor(const std::string& cpu, const KernelText& kernel) {
   return load(assembleFile(kernelFile(kernel, cpu), cpu));
+}
+
+template <class T> T valueOf(Result<T> result) {
+  EXPECT_TRUE(result) << result.error().message;
+  return *std::move(result);
 }
 
 /// Old addresses of a block's successors, ascending.
@@ -438,7 +444,7 @@ far:
 near:
   s_endpgm
 )",
-                                            .more = "callee:\n  v_mov_b32_e32 v0, 0\n  s_set_pc_i64 s[30:31]\n"};
+                             .more = "callee:\n  v_mov_b32_e32 v0, 0\n  s_set_pc_i64 s[30:31]\n"};
 
 TEST(AddressFlow, Gfx1250AddsAndJumpsIn64Bits) {
   const Loaded loaded = loadFor("gfx1250", wideSums);
@@ -464,14 +470,17 @@ TEST(AddressFlow, OtherDistancesArePrintedAsNumbers) {
     std::vector<std::string> numbers;
     std::string target;
   };
-  // far is 24 bytes behind .Lpc and back 12 before .Lpc2, each with 4 added; the sums of 64 bits as they are.
+  // far is 28 bytes behind .Lpc and back 8 before .Lpc2, and the code adds 4 to each literal.
   const Row rows[] = {
-      {"gfx942", {.body = labelsInRegisters}, {"s_add_i32 s6, 28, 4", "s_add_i32 s6, -16, 4"}, "far"},
-      {"gfx1250", wideSums, {"s_add_nc_u64 s[6:7], s[4:5], ", "s_sub_nc_u64 s[4:5], s[4:5], "}, "far"},
+      {"gfx942",
+       {.body = labelsInRegisters},
+       {"s_add_i32 s6, lit(0x18), 4", "s_add_i32 s6, lit(0xfffffff4), 4"},
+       "far"},
+      {"gfx1250", wideSums, {"s_add_nc_u64 s[6:7], s[4:5], lit64(0x48)", "s_add_pc_i64 lit64(0x4)"}, "far"},
   };
   for (const Row& row : rows) {
     const Loaded loaded = loadFor(row.cpu, row.kernel);
-    const std::string text = must(printAssembly(loaded.object, loaded.program, *loaded.codec));
+    const std::string text = valueOf(printAssembly(loaded.object, loaded.program, *loaded.codec));
     for (const std::string& number : row.numbers) {
       const std::size_t at = text.find("\t" + number);
       ASSERT_NE(at, std::string::npos) << number << "\n" << text;
@@ -485,8 +494,8 @@ TEST(AddressFlow, OtherDistancesArePrintedAsNumbers) {
     const std::size_t at = edited.find(row.target + ":\n");
     ASSERT_NE(at, std::string::npos);
     edited.insert(at, "\ts_nop 1\n\ts_nop 2\n\ts_nop 3\n");
-    const Reassembly again = must(reassemble(loaded.object, loaded.program, *loaded.codec, edited, {}));
-    const Loaded after = load(must(rebuild(loaded.object, again.program, *loaded.codec)));
+    const Reassembly again = valueOf(reassemble(loaded.object, loaded.program, *loaded.codec, edited, {}));
+    const Loaded after = load(valueOf(rebuild(loaded.object, again.program, *loaded.codec)));
     EXPECT_EQ(symbolAddress(after.object, row.target), symbolAddress(loaded.object, row.target) + 12);
     EXPECT_EQ(successorsOf(after, 0), symbolsOf(after, {row.target}));
   }

@@ -48,8 +48,9 @@ Loaded loadGiven(const KernelText& kernel, Given given, const std::string& cpu =
   std::string text = kernelFile(kernel, cpu);
   replaceLine(text, ".amdhsa_next_free_vgpr", fmt::format("    .amdhsa_next_free_vgpr {}\n", given.vgprs));
   replaceLine(text, ".amdhsa_next_free_sgpr", fmt::format("    .amdhsa_next_free_sgpr {}\n", given.sgprs));
-  replaceLine(text, ".amdhsa_accum_offset",
-              given.accumOffset == 0 ? "" : fmt::format("    .amdhsa_accum_offset {}\n", given.accumOffset));
+  if (text.find(".amdhsa_accum_offset") != std::string::npos)
+    replaceLine(text, ".amdhsa_accum_offset",
+                given.accumOffset == 0 ? "" : fmt::format("    .amdhsa_accum_offset {}\n", given.accumOffset));
   return load(assembleFile(text, cpu));
 }
 
@@ -125,6 +126,14 @@ TEST(Resources, Gfx1250HasFourBanksOfVgprs) {
   EXPECT_EQ(r.value.vgprs, 1024u);
   EXPECT_EQ(r.least.vgprs, 1024u) << "not proven";
   EXPECT_EQ(r.unproven, std::vector<std::string>{"s_set_vgpr_msb chooses among banks of VGPRs"});
+
+  Loaded edited = loadGiven({"  v_mov_b32_e32 v9, v8\n  s_endpgm\n"}, {16, 16, 0}, "gfx1250");
+  EXPECT_EQ(only(edited).value.vgprs, 16u);
+  insert(edited, 0, 0, "s_set_vgpr_msb 0xc1"); // the destination is v777 now, the source v264
+  EXPECT_EQ(only(edited).value.vgprs, 784u);
+  const std::vector<KernelResources> derived = *deriveResources(edited.object, edited.program);
+  EXPECT_TRUE(applyResources(edited.object, derived, edited.program));
+  EXPECT_EQ(rebuilt(edited).vgprs, 784u);
 }
 
 TEST(Resources, CalleesCount) {

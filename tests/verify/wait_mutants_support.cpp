@@ -3,8 +3,6 @@
 #include "isa/waitcnt.h"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
 #include <stdexcept>
 
 namespace asmevo::tests {
@@ -252,11 +250,20 @@ MutationTarget::Trial MutationTarget::run(const WaitMutant& mutant) const {
   return trial;
 }
 
-std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t seed) {
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = n; i > 1; --i)
-    std::swap(order[i - 1], order[mix(seed) % i]);
+std::vector<std::size_t> mixedOrder(const std::vector<WaitMutant>& mutants, std::uint64_t seed) {
+  std::vector<std::size_t> moves, others;
+  for (std::size_t i = 0; i < mutants.size(); ++i)
+    (mutants[i].kind == MutationKind::movedNearer ? moves : others).push_back(i);
+  for (auto* list : {&moves, &others})
+    for (std::size_t i = list->size(); i > 1; --i)
+      std::swap((*list)[i - 1], (*list)[mix(seed) % i]);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < std::max(moves.size(), others.size()); ++i) {
+    if (i < others.size())
+      order.push_back(others[i]);
+    if (i < moves.size())
+      order.push_back(moves[i]);
+  }
   return order;
 }
 

@@ -184,7 +184,7 @@ class MutationTarget {
   std::uint64_t instructionLimit = 0;
 };
 
-/// 0 ... n-1 in an order that depends on nothing but the seed.
-std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t seed);
+/// Their numbers in an order that depends on nothing but the seed, moved instructions and others in turn.
+std::vector<std::size_t> mixedOrder(const std::vector<WaitMutant>& mutants, std::uint64_t seed);
 
 } // namespace asmevo::tests

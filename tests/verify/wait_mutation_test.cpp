@@ -20,7 +20,7 @@ Counts plant(object::CodeObject object, const dispatch::Case& launch, std::vecto
              std::size_t live, std::size_t harmless) {
   MutationTarget target(std::move(object), launch, std::move(workgroups));
   Counts counts;
-  for (const std::size_t i : shuffled(target.mutants().size(), seed)) {
+  for (const std::size_t i : mixedOrder(target.mutants(), seed)) {
     const WaitMutant& mutant = target.mutants()[i];
     const std::string why = target.whyLive(mutant);
     std::size_t& done = why.empty() ? counts.harmless : counts.live;

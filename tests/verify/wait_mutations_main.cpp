@@ -79,7 +79,7 @@ Tally examine(const std::string& path, const dispatch::Case& launch, const Optio
   Tally tally;
   const std::size_t possible = target.mutants().size();
   std::map<std::string, std::size_t> byKind, byRule;
-  for (const std::size_t i : shuffled(possible, options.seed)) {
+  for (const std::size_t i : mixedOrder(target.mutants(), options.seed)) {
     if (quota != 0 && tally.live == quota)
       break;
     ++tally.planted;

@@ -6,7 +6,7 @@ namespace asmevo::emulator::ASMEVO_SIMD_NS {
 
 namespace {
 
-// ---- f16, bf16, xf32, fp8, bf8 ----
+// f16, bf16, xf32, fp8, bf8
 
 struct Planes {
   alignas(64) float value[maxPerLane * waveLanes];
@@ -196,7 +196,7 @@ void runGroups(Wave& wave, const Op* op) {
   });
 }
 
-// ---- f32 and i8: a chain of steps over 32-bit planes ----
+// f32 and i8: a chain of steps over 32-bit planes
 
 struct WordPlanes {
   alignas(64) std::int32_t value[maxPerLane * waveLanes];
@@ -295,7 +295,7 @@ template <Chain chain> void runChain(Wave& wave, const Op* op) {
   }
 }
 
-// ---- f64 ----
+// f64
 
 ASMEVO_INLINE VD readDoubles(const std::uint32_t* low, const std::uint32_t* high, bool negate) {
   const VL lo = __builtin_convertvector(*reinterpret_cast<const VI*>(low), VL) & 0xffffffff;

@@ -258,8 +258,6 @@ class RaceDetector final : public FindingObserver {
     return *shadow;
   }
 
-  // ---- time
-
   static void issue(WaveState& state, const MemoryForm& op) {
     const auto count = [&](Domain domain, std::uint32_t capacity) {
       const std::uint32_t issued = ++state.issued[domain];
@@ -340,8 +338,6 @@ class RaceDetector final : public FindingObserver {
       return true;
     return earlier.wave - access.group.first >= access.group.waves.size() && !(access.record.agent && earlier.agent);
   }
-
-  // ---- cells
 
   void touchAll(Access& access, const AccessEvent& event, Shadow& memory, std::uint64_t base) {
     acquired = {};
@@ -507,8 +503,6 @@ class RaceDetector final : public FindingObserver {
   }
 
   static std::uint32_t knownOrNone(const AccessLog& log, std::uint32_t set) { return log.knowsSet(set) ? set : 0; }
-
-  // ---- findings
 
   /// The access under way stores into the cell's dword what the last write there stored.
   static bool storesTheSame(const Access& access, std::uint64_t offset) {
