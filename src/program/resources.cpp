@@ -60,6 +60,11 @@ struct Named {
         sgprs = std::max(sgprs, end);
     }
   }
+  void add(const Named& other) {
+    vgprs = std::max(vgprs, other.vgprs);
+    agprs = std::max(agprs, other.agprs);
+    sgprs = std::max(sgprs, other.sgprs);
+  }
 };
 
 /// The highest bank that an instruction chooses: S_SET_VGPR_MSB has two bits for each operand, S_SETREG may set any.
@@ -83,13 +88,17 @@ struct Use {
 void noteUnproven(const isa::Instruction& inst, Use& use) {
   if (!inst.isComplete)
     use.unproven.insert("instructions that were not decoded in full");
+  if (inst.cls == InstClass::mfma || inst.cls == InstClass::lds || inst.isVectorMemory())
+    return; // the larger part of most kernels, and nothing below is among it
+  for (const std::string_view prefix : {"v_movrel", "s_movrel", "v_swaprel"})
+    if (inst.base.starts_with(prefix))
+      use.unproven.insert(inst.base + " names a register by M0");
+  if (inst.cls == InstClass::valu)
+    return;
   if (inst.choosesVgprBank)
     use.unproven.insert(inst.base + " chooses among banks of VGPRs");
   else if (inst.entersGprIdxMode())
     use.unproven.insert(inst.base + " lets vector operations use VGPRs by M0");
-  for (const std::string_view prefix : {"v_movrel", "s_movrel", "v_swaprel"})
-    if (inst.base.starts_with(prefix))
-      use.unproven.insert(inst.base + " names a register by M0");
   if (inst.base == "s_alloc_vgpr")
     use.unproven.insert("s_alloc_vgpr changes the number of VGPRs");
   if (inst.base == "s_trap")
@@ -115,13 +124,14 @@ Use useOf(const object::CodeObject& object, const Program& program, const Functi
         noteUnproven(inst, use);
         use.lds |= inst.cls == InstClass::lds || inst.cls == InstClass::flat || inst.isLdsDma();
         use.memory |= inst.isVectorMemory();
-        use.all.add(inst);
         const bool isOriginalCode = isOriginal(object, block, instr);
         (isOriginalCode ? use.original : use.edited).add(inst);
         if (!isOriginalCode && inst.choosesVgprBank)
           use.editedBank = std::max(use.editedBank, highestBank(inst));
       }
     }
+  use.all = use.original;
+  use.all.add(use.edited);
   // Which instructions see that bank is not followed: any may.
   if (use.editedBank > 0)
     use.edited.vgprs = use.editedBank * fileSize + use.all.vgprs;

@@ -16,6 +16,7 @@ using program::Instr;
 namespace {
 
 constexpr std::size_t farthestMove = 8;
+constexpr std::size_t farthestMatrixMove = program::maxWaitStates;
 
 template <class T> T value(Result<T> result) {
   if (!result)
@@ -110,6 +111,24 @@ void addMoves(const program::Block& block, std::size_t at, unsigned accumOffset,
   }
 }
 
+/// Matrix operations moved down, towards what needs their result.
+void addMatrixMoves(const program::Block& block, std::size_t at, unsigned accumOffset, std::vector<WaitMutant>& out) {
+  const Instr& mover = block.instrs[at];
+  if (mover.inst->cls != InstClass::mfma)
+    return;
+  WaitMutant mutant{MutationKind::movedNearer, {}, {mover.address}, {}};
+  for (std::size_t to = at + 1; to < block.instrs.size() && to - at <= farthestMatrixMove; ++to) {
+    const Instr& passed = block.instrs[to];
+    if (!mayBePassed(passed) || !independent(*passed.inst, *mover.inst, accumOffset))
+      return;
+    mutant.description = fmt::format("{:#x}: {} moved down to {:#x}", mover.address, mover.inst->text, passed.address);
+    mutant.window.push_back(passed.address);
+    mutant.code.emplace_back(passed.inst, passed.address);
+    out.push_back(mutant);
+    out.back().code.emplace_back(mover.inst, mover.address);
+  }
+}
+
 std::uint64_t mix(std::uint64_t& state) {
   std::uint64_t z = state += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -177,6 +196,7 @@ std::vector<WaitMutant> waitMutants(const program::Program& program, isa::Codec&
       addWaits(instr, codec, mutants);
       addNops(instr, codec, mutants);
       addMoves(block, i, accumOffset, mutants);
+      addMatrixMoves(block, i, accumOffset, mutants);
     }
   return mutants;
 }

@@ -37,7 +37,8 @@ struct WaitMutant {
 
 /// All mutants of the instructions at `executed` addresses (ascending): each s_waitcnt dropped, each of its counters
 /// weakened by one, two, four, ... and to no wait at all; each s_nop shortened to everything that is less, and moved
-/// behind the next instruction; instructions moved up past up to eight others that they do not depend on.
+/// behind the next instruction; instructions moved up past up to eight others that they do not depend on, and matrix
+/// operations moved down past up to twenty.
 std::vector<WaitMutant> waitMutants(const program::Program& program, isa::Codec& codec,
                                     const std::vector<std::uint64_t>& executed, unsigned accumOffset);
 

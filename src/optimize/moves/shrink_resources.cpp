@@ -3,16 +3,13 @@
 #include "optimize/lds_bounds.h"
 #include "optimize/moves/move_support.h"
 #include "program/resources.h"
+#include "support/round_up.h"
 
 #include <algorithm>
 
 namespace asmevo::optimize {
 
 namespace {
-
-unsigned roundUp(unsigned value, unsigned granule) {
-  return (value + granule - 1) / granule * granule;
-}
 
 class ShrinkResourcesMove final : public Move {
  public:
