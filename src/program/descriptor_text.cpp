@@ -41,6 +41,16 @@ DescriptorDirectives directivesFor(const object::Target& target, const object::K
   const bool hasArchitectedFlatScratch =
       target.processor.starts_with("gfx94") || target.processor.starts_with("gfx95") ||
       target.processor == "gfx9-4-generic" || (!isGfx9 && !isGfx8 && !target.processor.starts_with("gfx10"));
+  // Fields for which the assembler has no directive on this target, or whose value goes without saying.
+  const auto isLeftOut = [&](std::string_view name, std::uint64_t value) {
+    if (name.starts_with(".amdhsa_user_sgpr_kernarg_preload"))
+      return !target.hasUnifiedRegisterFile();
+    if (name == ".amdhsa_workgroup_processor_mode") // gfx125 has no other mode
+      return value == 0 && target.processor.starts_with("gfx125");
+    if (name == ".amdhsa_user_sgpr_flat_scratch_init" || name == ".amdhsa_user_sgpr_private_segment_buffer")
+      return value == 0 && hasArchitectedFlatScratch;
+    return name == ".amdhsa_tg_split" && value == 0;
+  };
   DescriptorDirectives list;
   for (const auto& [name, value] : descriptor.fields(target)) {
     if (name == "allocated VGPRs") {
@@ -55,18 +65,9 @@ DescriptorDirectives directivesFor(const object::Target& target, const object::K
         if ((isGfx9 || isGfx8) && !hasArchitectedFlatScratch)
           list.emplace_back(".amdhsa_reserve_flat_scratch", 0);
       }
-    } else if (name.starts_with(".amdhsa_user_sgpr_kernarg_preload") && !target.hasUnifiedRegisterFile()) {
-      continue;
-    } else if (name == ".amdhsa_tg_split" && value == 0) {
-      continue;
-    } else if (name == ".amdhsa_workgroup_processor_mode" && value == 0 && target.processor.starts_with("gfx125")) {
-      continue; // it has no other mode
     } else if (!hasArchitectedFlatScratch && name == ".amdhsa_enable_private_segment") {
       list.emplace_back(".amdhsa_system_sgpr_private_segment_wavefront_offset", value);
-    } else if (hasArchitectedFlatScratch && value == 0 &&
-               (name == ".amdhsa_user_sgpr_flat_scratch_init" || name == ".amdhsa_user_sgpr_private_segment_buffer")) {
-      continue;
-    } else {
+    } else if (!isLeftOut(name, value)) {
       list.emplace_back(name, value);
     }
   }

@@ -201,11 +201,10 @@ class Reassembler {
     }
     for (const Function& function : result.program.functions)
       if (function.kernel)
-        checkRegisters(function, result);
+        checkRegisters(function, *function.kernel, result);
   }
 
-  void checkRegisters(const Function& function, Reassembly& result) {
-    const std::size_t kernel = *function.kernel;
+  void checkRegisters(const Function& function, std::size_t kernel, Reassembly& result) {
     const object::Target& target = object.target();
     const auto edited = data.descriptors.find(kernel);
     const object::KernelDescriptor& descriptor =
@@ -216,7 +215,7 @@ class Reassembler {
     const unsigned accum = unified ? descriptor.accumOffset(target) : 0;
     const unsigned forAgprs = unified ? allocated - std::min(accum, allocated) : allocated;
     // v[accum_offset + i] is a[i]: below the allocation such a register exists, but as somebody else's.
-    const bool aliases = unified && use.vgprs > accum && use.vgprs <= allocated && !usesAbove(function, accum);
+    const bool aliases = unified && use.vgprs > accum && use.vgprs <= allocated && !usesAbove(kernel, accum);
     const bool vgprsFit = use.vgprs <= allocated && !aliases;
     const bool agprsFit = use.agprs <= forAgprs;
     if (target.isGfx9() && use.sgprs > descriptor.allocatedSgprs(target))
@@ -283,8 +282,8 @@ class Reassembler {
   }
 
   /// Whether the original already uses VGPRs by numbers from accum_offset on, as some hand-written kernels do.
-  bool usesAbove(const Function& function, unsigned accum) {
-    const Function* before = original.functionOf(*function.kernel);
+  bool usesAbove(std::size_t kernel, unsigned accum) {
+    const Function* before = original.functionOf(kernel);
     if (!before)
       return false;
     for (const BlockId id : before->blocks)

@@ -330,13 +330,13 @@ void CodeReader::keep(const Statement& statement, OriginalPlace place) {
     if (statement.kind == Statement::Kind::instruction && !operands.empty()) {
       const std::string_view name = operands.back();
       instr.target.reset();
-      append(statement, std::move(instr), false);
+      append(statement, instr, false);
       labelUses.push_back({current, list().size() - 1, draft().block.instrs.size() - 1, &statement,
                            static_cast<std::size_t>(name.data() - statement.text.data()), unquoted(name)});
       return;
     }
   }
-  append(statement, std::move(instr), false);
+  append(statement, instr, false);
 }
 
 void CodeReader::append(const Statement& statement, Instr instr, bool isNew) {
@@ -351,7 +351,7 @@ void CodeReader::append(const Statement& statement, Instr instr, bool isNew) {
   if (isNew && instr.getpcId == 0 && isGetpc(*instr.inst))
     instr.getpcId = nextAnchor++;
   assembled += isNew;
-  draft().block.instrs.push_back(std::move(instr));
+  draft().block.instrs.push_back(instr);
   draft().origins.push_back(&statement);
   draft().isNew.push_back(isNew);
 }
@@ -531,6 +531,7 @@ std::optional<isa::InstRef> CodeReader::assemble(const Statement& statement, con
 
 std::string CodeReader::unknownLabelHint(const std::string& name) const {
   std::vector<std::string> all;
+  all.reserve(labels.size() + knownLabels.size());
   for (const auto& [label, place] : labels)
     all.push_back(label);
   for (const auto& [label, address] : knownLabels)

@@ -131,13 +131,19 @@ class Evaluator {
 
   void numbers(const Statement& statement, std::size_t element, std::string_view list) {
     const auto values = commaSeparated(list);
-    const bool anyExpression = std::ranges::any_of(values, [](auto value) { return !integerConstant(value); });
+    std::vector<std::uint64_t> constants;
+    constants.reserve(values.size());
+    for (const std::string_view value : values)
+      if (const auto constant = integerConstant(value))
+        constants.push_back(*constant);
+    const bool anyExpression = constants.size() != values.size();
     if (anyExpression && (values.size() != 1 || values[0].empty()))
       return diagnostics.error(statement, 0, "integer constants are expected");
     if (anyExpression)
       return appendOriginal(element, statement);
-    for (const std::string_view value : values) {
-      const std::uint64_t number = *integerConstant(value);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::string_view value = values[i];
+      const std::uint64_t number = constants[i];
       const std::uint64_t above = element < 8 ? number >> (element * 8) : 0;
       const std::uint64_t allOnes = element < 8 ? ~std::uint64_t{0} >> (element * 8) : 0;
       if (above != 0 && above != allOnes)
@@ -280,8 +286,8 @@ Status DataReader::section(std::size_t index, const std::vector<Statement>& stat
     return {};
   }
   if (isNote) {
-    if (after.bytes != before.bytes && object.metadataNote())
-      replaceNote(std::span(after.bytes).subspan(std::min(noteHeaderBytes, after.bytes.size())), last);
+    if (const auto note = object.metadataNote(); note && after.bytes != before.bytes)
+      replaceNote(*note, std::span(after.bytes).subspan(std::min(noteHeaderBytes, after.bytes.size())), last);
     return {};
   }
   if (after.descriptors.size() != before.descriptors.size()) {
@@ -357,11 +363,11 @@ void DataReader::metadata(const std::vector<Statement>& lines) {
   if (!assembled)
     return diagnostics.error(lines.front(), 0, "this is no metadata that LLVM's assembler accepts");
   const auto* first = reinterpret_cast<const std::uint8_t*>(assembled->data());
-  replaceNote({first, assembled->size()}, lines.front());
+  replaceNote(*note, {first, assembled->size()}, lines.front());
 }
 
-void DataReader::replaceNote(std::span<const std::uint8_t> contents, const Statement& first) {
-  const auto note = *object.metadataNote();
+void DataReader::replaceNote(const object::CodeObject::FileRange& note, std::span<const std::uint8_t> contents,
+                             const Statement& first) {
   while (contents.size() > note.size && contents.back() == 0)
     contents = contents.first(contents.size() - 1);
   if (contents.size() != note.size)

@@ -33,7 +33,8 @@ class DataReader {
   const Labels& labels;
   TextDiagnostics& diagnostics;
 
-  void replaceNote(std::span<const std::uint8_t> contents, const Statement& first);
+  void replaceNote(const object::CodeObject::FileRange& note, std::span<const std::uint8_t> contents,
+                   const Statement& first);
   void descriptorBytes(std::size_t index, Bytes& contents);
 };
 

@@ -43,8 +43,8 @@ class Comparison {
       ASMEVO_CHECK(matchBlock(id));
     while (cursor < flat.size())
       ASMEVO_CHECK(skipExtra());
-    for (const std::uint64_t address : skipped)
-      ASMEVO_CHECK(checkIsland(address));
+    for (const Skipped& jump : skipped)
+      ASMEVO_CHECK(checkIsland(jump));
     for (const Pair& pair : pairs)
       ASMEVO_CHECK(checkPair(pair));
     ASMEVO_CHECK(checkTables());
@@ -66,12 +66,17 @@ class Comparison {
     const Instr* old;
     const Instr* now;
   };
+  /// An s_branch of the new file that is an island or leads around one.
+  struct Skipped {
+    std::uint64_t address;
+    BlockId target;
+  };
   std::vector<Pair> pairs;
   std::map<std::uint64_t, std::uint64_t> blockStarts; ///< old block address to new
   std::map<std::uint64_t, std::uint64_t> places;      ///< old instruction address to new
-  std::vector<std::uint64_t> skipped;                 ///< new addresses of s_branch that are islands or lead around one
-  std::set<std::uint64_t> tableWords;                 ///< old addresses of dwords in relative tables
-  std::set<std::uint64_t> matched;                    ///< new addresses of instructions that correspond to something
+  std::vector<Skipped> skipped;
+  std::set<std::uint64_t> tableWords; ///< old addresses of dwords in relative tables
+  std::set<std::uint64_t> matched;    ///< new addresses of instructions that correspond to something
 
   std::uint64_t hereNow() const { return cursor < flat.size() ? flat[cursor].instr->address : noAddress; }
 
@@ -83,7 +88,7 @@ class Comparison {
     const Instr& instr = *flat[cursor].instr;
     if (flowOf(instr.inst) != Flow::always || !instr.target)
       return differs(noAddress, "an extra instruction: " + codec.complete(instr.inst)->text);
-    skipped.push_back(instr.address);
+    skipped.push_back({instr.address, *instr.target});
     ++cursor;
     return {};
   }
@@ -159,8 +164,8 @@ class Comparison {
   }
 
   /// Where a branch of the new file goes in the end, over islands.
-  std::uint64_t finalTarget(const Instr& branch) const {
-    std::uint64_t address = now.blocks[*branch.target].address;
+  std::uint64_t finalTarget(BlockId target) const {
+    std::uint64_t address = now.blocks[target].address;
     for (std::size_t hops = 0; hops < skipped.size() + 1; ++hops) {
       if (matched.contains(address))
         return address;
@@ -173,23 +178,23 @@ class Comparison {
   }
 
   /// An island must not be fallen into; a branch around one must come out just behind it.
-  Status checkIsland(std::uint64_t address) const {
-    const auto found = std::ranges::lower_bound(flat, address, {}, [](const Flat& f) { return f.instr->address; });
+  Status checkIsland(const Skipped& jump) const {
+    const auto found = std::ranges::lower_bound(flat, jump.address, {}, [](const Flat& f) { return f.instr->address; });
     if (found != flat.begin() && neverFallsThrough(flowOf((found - 1)->instr->inst)))
       return {};
     auto next = found;
     while (next != flat.end() && !matched.contains(next->instr->address))
       ++next;
-    const std::uint64_t target = now.blocks[*found->instr->target].address;
+    const std::uint64_t target = now.blocks[jump.target].address;
     if (next == flat.end() || target != next->instr->address)
-      return badInput("control falls into the island at 0x{:x}", address);
+      return badInput("control falls into the island at 0x{:x}", jump.address);
     return {};
   }
 
   Status checkPair(const Pair& pair) const {
     if (pair.old->target && pair.old->inst->branchOffset) {
       const auto expected = blockStarts.find(old.blocks[*pair.old->target].address);
-      if (!pair.now->target || expected == blockStarts.end() || finalTarget(*pair.now) != expected->second)
+      if (!pair.now->target || expected == blockStarts.end() || finalTarget(*pair.now->target) != expected->second)
         return badInput("the branch at 0x{:x} (0x{:x} in the new file) goes elsewhere", pair.old->address,
                         pair.now->address);
     }

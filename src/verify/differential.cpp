@@ -169,7 +169,7 @@ std::optional<std::string> compareStrict(const dispatch::Case& launch, const Bas
     if (newViolation(before.guardViolations, after.guardViolations))
       return fmt::format("stores outside buffer '{}', at byte offset {}", violation->buffer, violation->offset);
   Level reached = level;
-  const auto difference = compareBuffers(launch, k0, k0.strict->inOrder, after.buffers, reached);
+  auto difference = compareBuffers(launch, k0, k0.strict->inOrder, after.buffers, reached);
   if (!difference) {
     level = reached;
     return std::nullopt;

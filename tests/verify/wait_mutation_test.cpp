@@ -1,5 +1,6 @@
 // Waits and wait states of real kernels made too weak: strict mode sees every edit that matters on the executed paths,
 // and is quiet about the others. The program wait_mutations does the same with any number of edits and objects.
+#include "emulator/machine_support.h"
 #include "verify/verify_support.h"
 #include "verify/wait_mutation.h"
 
@@ -12,6 +13,7 @@ constexpr std::uint64_t seed = 20;
 
 struct Counts {
   std::size_t live = 0, caught = 0, harmless = 0;
+  std::set<std::string> rules; ///< by which live ones were caught
   std::string survivors, falseAlarms;
 };
 
@@ -35,6 +37,7 @@ Counts plant(object::CodeObject object, const dispatch::Case& launch, std::vecto
       continue;
     }
     counts.caught += trial.caught;
+    counts.rules.insert(trial.by);
     if (!trial.caught)
       counts.survivors += mutant.description + " (" + why + ")\n";
   }
@@ -77,6 +80,37 @@ TEST(WaitMutationOfShippedObject, EveryLiveOneIsCaught) {
   EXPECT_EQ(counts.live, 30u);
   EXPECT_EQ(counts.caught, counts.live) << counts.survivors;
   EXPECT_EQ(counts.falseAlarms, "");
+}
+
+// Compilers rarely leave an s_nop behind a matrix operation: distances of exactly what table 37 of the CDNA3 ISA asks.
+TEST(WaitMutationOfMatrixDistances, EveryLiveOneIsCaught) {
+  namespace machine = emulator::test;
+  // Without the first s_nop the kernel has findings of its own, which hide nothing.
+  for (const std::string before : {"  s_nop 1\n", ""}) {
+    const machine::KernelText text{machine::loadPointers(1) + R"(
+  v_cvt_f32_u32_e32 v2, v0
+  v_mov_b32_e32 v3, 1.0
+  v_mov_b32_e32 v16, 2.0
+  v_mov_b32_e32 v17, 2.0
+)" + before + R"(
+  v_mfma_f32_16x16x16_f16 v[4:7], v[2:3], v[16:17], 0
+  v_mov_b32_e32 v18, 0
+  s_nop 5
+  v_mfma_f32_4x4x4_16b_f16 v[8:11], v[4:5], v[16:17], 0
+  s_nop 1
+  v_mfma_f32_4x4x4_16b_f16 v[12:15], v[16:17], v[16:17], v[8:11]
+  v_mov_b32_e32 v19, 0
+  s_nop 3
+  v_add_f32_e32 v1, v12, v4
+)" + machine::storeV1};
+    const dispatch::Case launch = machine::caseOf({.buffers = {machine::filled(64)}});
+    const Counts counts = plant(machine::build(text), launch, {0}, 100, 100);
+    EXPECT_GE(counts.live, 12u);
+    EXPECT_EQ(counts.caught, counts.live) << counts.survivors;
+    EXPECT_EQ(counts.falseAlarms, "");
+    EXPECT_TRUE(counts.rules.contains("states.mfma-srcab"));
+    EXPECT_TRUE(counts.rules.contains("states.mfma-vector"));
+  }
 }
 
 } // namespace

@@ -91,7 +91,9 @@ DistanceTable::Verdict DistanceTable::examine(const OpInfo* const* path, unsigne
     if (states < reachOf(earlier)) {
       const program::Hazard hazard = between(*path[i], consumer);
       const bool counts = !hazard.llvmOnly || scope == program::HazardScope::withLlvm;
-      const bool known = std::ranges::any_of(verdict, [&](const TooNear& v) { return v.rule == hazard.rule; });
+      // Every producer is named: what is wrong with one must not hide another.
+      const bool known = std::ranges::any_of(
+          verdict, [&](const TooNear& v) { return v.rule == hazard.rule && v.producer == path[i]->op; });
       if (hazard.states > states && counts && !known)
         verdict.push_back({path[i]->op, hazard.rule, hazard.states, states});
     }

@@ -188,7 +188,8 @@ std::optional<LinearForm> ValueNumbers::operand(const Operand& operand, unsigned
 std::optional<LinearForm> ValueNumbers::scalarResult(const Instruction& inst) const {
   const auto sources = sourcesOf(inst);
   const auto at = [&](std::size_t i) { return i < sources.size() ? operand(*sources[i]) : std::nullopt; };
-  const auto a = at(0), b = at(1);
+  auto a = at(0);
+  const auto b = at(1);
   const std::string_view base = inst.base;
   if (base == "s_mov_b32")
     return a;
@@ -221,13 +222,14 @@ std::optional<LinearForm> ValueNumbers::vectorResult(const Instruction& inst) {
     return std::nullopt;
   const auto sources = sourcesOf(inst);
   const auto at = [&](std::size_t i) { return i < sources.size() ? operand(*sources[i]) : std::nullopt; };
-  const auto a = at(0), b = at(1), c = at(2);
+  auto a = at(0);
+  const auto b = at(1), c = at(2);
   const std::string_view base = inst.base;
   if (base == "v_mov_b32")
     return a;
   if (!a || !b)
     return std::nullopt;
-  const LinearForm lane = symbolForm(laneSymbol);
+  LinearForm lane = symbolForm(laneSymbol);
   if (base == "v_mbcnt_lo_u32_b32" && *a == constantForm(~0u) && b->isConstant())
     return sum(symbolForm(countLow), *b);
   if (base == "v_mbcnt_hi_u32_b32" && *a == constantForm(~0u) && b->terms == symbolForm(countLow).terms)
