@@ -100,8 +100,8 @@ Status Layout::assign() {
                          block.address, preloadPrologueBytes);
         cursor = start;
         // What was cut lies in blocks already placed, at their ends: only starts after the cuts change.
-        for (BlockId back = id; back-- > 0 && starts[back] > start;)
-          starts[back] = start;
+        for (BlockId back = id; back > 0 && starts[back - 1] > start; --back)
+          starts[back - 1] = start;
       }
     } else if (block.alignment > 1) {
       start = (cursor + block.alignment - 1) / block.alignment * block.alignment;

@@ -30,7 +30,7 @@ namespace {
 struct Side {
   const object::CodeObject* object = nullptr;
   std::unique_ptr<isa::Codec> codec;
-  std::optional<Program> program;
+  std::unique_ptr<Program> program;
   const Function* function = nullptr;
   const object::Kernel* kernel = nullptr;
   unsigned accumOffset = 0;
@@ -42,7 +42,8 @@ Result<Side> openSide(const object::CodeObject& object, const std::string& kerne
   side.object = &object;
   ASMEVO_TRY(side.kernel, object.findKernel(kernelName));
   ASMEVO_TRY(side.codec, isa::Codec::create(object));
-  ASMEVO_TRY(side.program, Program::recover(object, *side.codec));
+  ASMEVO_TRY(Program program, Program::recover(object, *side.codec));
+  side.program = std::make_unique<Program>(std::move(program));
   const auto index = static_cast<std::size_t>(side.kernel - object.kernels().data());
   side.function = side.program->functionOf(index);
   if (!side.function)
@@ -91,7 +92,7 @@ bool isWaitLike(const Instr& instr) {
 
 /// Where a call or jump with a known target goes; jumps that end a block are followed by the walk instead.
 std::string jumpPlace(const Side& side, const Instr& instr) {
-  return program::flowOf(instr.inst) == program::Flow::jump
+  return !instr.target || program::flowOf(instr.inst) == program::Flow::jump
              ? std::string()
              : codePlace(side, side.program->blocks[*instr.target].address);
 }
@@ -283,6 +284,7 @@ class Proof {
       Side& side = s == 0 ? a : b;
       const InstructionShape shape = shapeOf(*fact->second->inst, side.accumOffset, literalKey(side, *fact->second));
       std::vector<TermId> arguments;
+      arguments.reserve(shape.sources.size());
       for (const RegUnit source : shape.sources)
         arguments.push_back(entryValue(source, s, open));
       const auto at = std::ranges::find(shape.results, unit);

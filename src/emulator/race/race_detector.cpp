@@ -104,7 +104,8 @@ struct Access {
   std::uint32_t single = 0;                                               ///< the set of this access alone
   std::uint32_t harmlessRecord = 0, harmlessSet = 0, harmlessAtomics = 0; ///< checked without a finding
   std::uint32_t oldSet = 0, newSet = 0;                                   ///< the last addition
-  std::unordered_map<std::uint32_t, std::uint32_t> added{};               ///< all others
+  // NOLINTNEXTLINE(readability-redundant-member-init): -Wmissing-field-initializers asks for it
+  std::unordered_map<std::uint32_t, std::uint32_t> added{}; ///< all others
   unsigned lane = 0;
   std::uint64_t begin = 0;      ///< offset of the lane's element in the shadow
   Shadow::Page* page = nullptr; ///< with the cell under way
