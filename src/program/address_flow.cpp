@@ -228,8 +228,6 @@ class Flow64 {
       state.carry = carry;
   }
 
-  // --- Reads that are not followed ---
-
   void readOtherwise(State& state, const isa::Instruction& inst, Outputs& outputs) {
     if (state.known.empty())
       return;
@@ -292,8 +290,6 @@ class Flow64 {
     entry.isArithmetic |= isArithmetic;
     usedOtherwise[address->target] |= !isPrefetch;
   }
-
-  // --- Scalar ALU ---
 
   bool scalar(State& state, InstrPlace place, const isa::Instruction& inst, Serial serial, Outputs& outputs,
               Serial& carry) {
@@ -629,8 +625,6 @@ class Flow64 {
     return holdsAddress(low.kind) && holdsAddress(high.kind) && address && address->low == low.id;
   }
 
-  // --- Loads ---
-
   bool scalarLoad(State& state, const isa::Instruction& inst, Serial serial, Outputs& outputs) {
     // The base is the first register pair that is read, before the offset.
     const isa::Operand* base = nullptr;
@@ -665,8 +659,6 @@ class Flow64 {
     }
     return true;
   }
-
-  // --- Jumps ---
 
   bool jump(State& state, InstrPlace place, const isa::Instruction& inst, Serial serial) {
     const bool isCall = flowOf(&inst) == Flow::call;

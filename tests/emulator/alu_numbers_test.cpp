@@ -98,6 +98,8 @@ TEST(AluNumbers, HalfTranscendentalsAreCorrectlyRoundedEverywhere) {
   };
   // Quarter turns are reduced exactly: sine and cosine are 0 and 1 there to the bit.
   const auto turn = [&](long double x, int quarters) {
+    if (!std::isfinite(x))
+      return std::numeric_limits<long double>::quiet_NaN();
     const long double r = x - roundl(x), quarter = roundl(r * 4);
     const long double y = tau * (r - quarter / 4);
     const int k = (static_cast<int>(quarter) + quarters) & 3;

@@ -35,7 +35,7 @@ template <class F> [[gnu::always_inline]] inline void forLanes(std::uint64_t mas
 }
 
 [[gnu::always_inline]] inline std::uint8_t* hostPointer(std::uint64_t address) {
-  return reinterpret_cast<std::uint8_t*>(address); // NOLINT(performance-no-int-to-ptr): guest addresses are the host's
+  return reinterpret_cast<std::uint8_t*>(address); // NOLINT(performance-no-int-to-ptr): lanes hold host addresses
 }
 template <class T> [[gnu::always_inline]] inline T readHost(std::uint64_t address) {
   T value;
