@@ -1,5 +1,7 @@
 #include "emulator/guest_memory.h"
 
+#include "support/round_up.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -12,10 +14,6 @@ namespace {
 
 constexpr std::uint64_t regionAlignment = 256;
 constexpr std::uint64_t addressLimit = std::uint64_t{1} << 47;
-
-std::uint64_t alignUp(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 std::uint8_t patternByte(std::uint64_t offset) {
   return static_cast<std::uint8_t>(GuestMemory::guardPattern >> (offset % 8 * 8));
@@ -52,14 +50,14 @@ Result<GuestMemory> GuestMemory::create(std::vector<Region> regions) {
     const std::uint64_t span = std::max(region.size, region.span);
     if (span > addressLimit / 2)
       return refused("buffer '{}' of {} bytes does not fit the guest's address space", region.name, region.size);
-    cursor = alignUp(cursor + guardBytes, regionAlignment);
+    cursor = roundUp(cursor + guardBytes, regionAlignment);
     region.address = baseAddress + cursor;
     cursor += span + guardBytes;
     if (baseAddress + cursor >= addressLimit)
       return refused("the buffers do not fit the guest's address space (at '{}')", region.name);
   }
   GuestMemory memory;
-  memory.reserved = alignUp(cursor + guardBytes, 4096);
+  memory.reserved = roundUp(cursor + guardBytes, 4096);
   void* mapped =
       mmap(nullptr, memory.reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED)

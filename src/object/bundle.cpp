@@ -17,7 +17,6 @@ namespace asmevo::object {
 
 namespace {
 
-constexpr std::uint64_t pageSize = 4096;
 constexpr std::uint64_t longestId = 1024;
 constexpr std::uint64_t pieceSize = 1U << 20;
 

@@ -47,6 +47,9 @@ struct CompressedHeader {
 inline constexpr std::string_view bundleMagic = "__CLANG_OFFLOAD_BUNDLE__";
 inline constexpr std::string_view compressedMagic = "CCOB";
 
+/// Bundles start at pages of the host, as do segments.
+inline constexpr std::uint64_t pageSize = 4096;
+
 /// Largest uncompressed bundle that is accepted, and largest number of entries.
 inline constexpr std::uint64_t largestBundle = std::uint64_t{8} << 30;
 inline constexpr std::uint64_t mostBundleEntries = 4096;

@@ -1,5 +1,7 @@
 #include "object/container.h"
 
+#include "support/round_up.h"
+
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
@@ -19,7 +21,6 @@ constexpr std::string_view archiveMagic = "!<arch>\n";
 constexpr std::string_view thinArchiveMagic = "!<thin>\n";
 constexpr std::size_t mostBundles = 1U << 16;
 constexpr std::uint64_t searchChunk = 1U << 20;
-constexpr std::uint64_t pageSize = 4096;
 
 std::string_view text(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -105,7 +106,7 @@ class ContainerReader {
           segment.p_filesz > host.size() - segment.p_offset)
         continue;
       const std::uint64_t end = segment.p_offset + segment.p_filesz;
-      for (std::uint64_t at = (segment.p_offset + pageSize - 1) / pageSize * pageSize; at + 24 <= end; at += pageSize) {
+      for (std::uint64_t at = roundUp(segment.p_offset, pageSize); at + 24 <= end; at += pageSize) {
         ASMEVO_TRY(const Bytes start, source.read(host.base() + at, 24));
         if (startsBundle(text(start)))
           return findBundles(host.base() + at, end - at, {}, member);

@@ -1,5 +1,6 @@
 #include "object/host_growth.h"
 
+#include "object/bundle.h"
 #include "support/round_up.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@ namespace elf = llvm::ELF;
 
 namespace {
 
-constexpr std::uint64_t pageSize = 4096;
 /// The largest hole in the file that keeps file offsets and addresses in step.
 constexpr std::uint64_t largestHole = 64U << 20;
 constexpr std::uint64_t largestAlignment = 2U << 20;

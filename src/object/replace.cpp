@@ -14,8 +14,6 @@ namespace elf = llvm::ELF;
 
 namespace {
 
-constexpr std::uint64_t pageSize = 4096;
-
 class Replacer {
  public:
   Replacer(const Container& holder, const DeviceObject& which, const CodeObject& replacement)

@@ -275,8 +275,6 @@ TEST(MachineBuffer, AFormatOfZeroIsAnUnboundResource) {
   EXPECT_EQ(outcome.buffer(1), iota(64, 1));
 }
 
-// ---- typed accesses ----
-
 constexpr std::uint32_t identitySelect = 4 | 5 << 3 | 6 << 6 | 7 << 9;
 std::uint32_t format(unsigned data, unsigned number, std::uint32_t select = identitySelect) {
   return select | number << 12 | data << 15;

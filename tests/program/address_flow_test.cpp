@@ -101,8 +101,6 @@ std::vector<std::string> caseNames(int count) {
   return names;
 }
 
-// --- Jump tables ---
-
 const std::string relativeJump = R"(
   s_lshl_b32 s3, s2, 2
   s_getpc_b64 s[4:5]
@@ -280,8 +278,6 @@ TEST(FunctionTable, OnePointerIsOneTarget) {
             (std::vector<BlockId>{*loaded.program.blockAt(symbolAddress(loaded.object, "f1"))}));
 }
 
-// --- Addresses through copies and blocks ---
-
 TEST(AddressFlow, ThroughCopiesAndAcrossBlocks) {
   const Loaded loaded = loadKernel({.body = R"(
   s_getpc_b64 s[4:5]
@@ -408,8 +404,6 @@ TEST(AddressFlow, CounterPassedToAFunctionThatReadsItPins) {
   EXPECT_EQ(body("  s_mov_b64 s[4:5], 0\n").program.pinned, "");
 }
 
-// --- Newer targets ---
-
 TEST(AddressFlow, Gfx12SignExtendsTheCounter) {
   const Loaded loaded = loadFor("gfx1201", {.body = R"(
   s_getpc_b64 s[4:5]
@@ -515,8 +509,6 @@ back:
               symbolsOf(after, {"back"}));
 }
 
-// --- Undecodable instructions ---
-
 TEST(UnknownEncoding, VectorInstructionsMoveAsTheyAre) {
   // gfx1250's tensor load in an encoding LLVM 22 does not know: three dwords, of which the last decodes by itself.
   const Loaded loaded = loadFor("gfx1250", {.body = R"(
@@ -545,8 +537,6 @@ TEST(UnknownEncoding, ScalarAndUnallocatedOnesPin) {
     EXPECT_NE(loaded.program.pinned.find("undecodable dword"), std::string::npos) << word << loaded.program.pinned;
   }
 }
-
-// --- Modes that change what later instructions do are plain instructions ---
 
 TEST(Recover, ModeChangesDoNotEndBlocks) {
   const Loaded loaded = loadKernel({R"(

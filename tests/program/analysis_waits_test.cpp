@@ -270,9 +270,6 @@ TEST(WaitLint, LdsDmaIsCoveredByVmcntOnly) {
   EXPECT_EQ(shown(fmt::format(fmt::runtime(program), "vmcnt(1)")), Lines{}); // the older one has landed
 }
 
-// ---- requiredWaits
-// ----------------------------------------------------------------------------------------------------
-
 /// Sufficient waits as texts, in order.
 Lines sufficient(const std::string& text) {
   const Listing l = listing(text);

@@ -74,8 +74,6 @@ TEST(TextDiagnostics, NearestMnemonicsAreThoseOfTheTarget) {
   EXPECT_EQ(waits.front(), "s_wait_loadcnt");
 }
 
-// --- Descriptors ---
-
 TEST(DescriptorText, DirectivesMakeTheSameBytes) {
   const Loaded loaded = loadKernel({"  s_endpgm"});
   const object::KernelDescriptor& descriptor = loaded.object.kernels()[0].descriptor;

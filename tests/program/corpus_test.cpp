@@ -145,8 +145,6 @@ TEST(Corpus, ShiftCheckSeesPlantedFaults) {
   }
 }
 
-// --- Assembly ---
-
 Bytes noteOf(const object::CodeObject& object) {
   const auto note = object.metadataNote();
   if (!note)

@@ -86,8 +86,6 @@ again:
   s_endpgm)";
 const char* const tableData = "other:\n  .long 9\ntable:\n  .long 11, 22";
 
-// --- Unedited text ---
-
 TEST(Reassemble, UneditedTextIsTheSameFile) {
   std::vector<std::string> paths = ownKernels();
   for (const char* path : {"gfx942/topksoftmax/topksoftmax_12x256x8.co", "gfx942/fmoe_int8_g1u0.co",
@@ -153,8 +151,6 @@ TEST(Reassemble, UndecodableWordsStay) {
   const std::uint32_t words[] = {0xf4080500, 0, 0xdeadbeef, 0xbf800002, 0xbf800003, 0xbf810000};
   EXPECT_EQ(std::memcmp(now.data() + 4, words, sizeof words), 0);
 }
-
-// --- Edits of code ---
 
 /// The edit means to us what it means to clang: same .text, and everything else of the file as it was.
 void expectAsClang(const Loaded& loaded, const std::string& text) {
@@ -275,8 +271,6 @@ TEST(Reassemble, ThePreloadPrologueKeepsItsLength) {
   EXPECT_NE(errorOf(loaded, replaced(text, "\ts_waitcnt", nops + "\ts_waitcnt")).find("256 bytes"), std::string::npos);
 }
 
-// --- Edits of the rest ---
-
 TEST(Reassemble, DataConstantsChangeInPlace) {
   const Loaded loaded = loadKernel({.body = tableBody, .data = tableData});
   const std::string text = print(loaded);
@@ -351,8 +345,6 @@ TEST(Reassemble, RegistersBeyondTheAllocation) {
   const std::string sgpr = replaced(text, "\ts_sub_u32", "\ts_mov_b32 s99, 0\n\ts_sub_u32");
   EXPECT_NE(errorOf(loaded, sgpr).find("s99 is beyond the 48 SGPRs"), std::string::npos);
 }
-
-// --- Errors ---
 
 TEST(Reassemble, ErrorsNamePlaceAndRemedy) {
   const Loaded loaded = loadKernel({loop});
@@ -452,8 +444,6 @@ TEST(Reassemble, TargetIdsArePartOfTheText) {
       errorOf(loaded, replaced(text, "gfx942:sramecc+:xnack-\"", "gfx942\"")).find("the target cannot be changed"),
       std::string::npos);
 }
-
-// --- Hostile text ---
 
 TEST(Reassemble, MutatedTextIsTakenOrRefused) {
   const Loaded loaded = loadKernel({.body = tableBody, .data = tableData});

@@ -107,8 +107,6 @@ TEST(Rebuild, InlineConstantBecomesALiteralWhenTheDistanceNeedsOne) {
   EXPECT_EQ(instrs[41].pcRef->target, after.program.blocks[2].address);
 }
 
-// --- Long branches ---
-
 constexpr std::size_t farAway = 33000; ///< s_nop, 132,000 bytes: beyond a 16-bit dword offset
 
 void expectReaches(const Loaded& after, std::uint64_t branch, std::uint64_t target) {
@@ -191,8 +189,6 @@ TEST(Rebuild, LongCallGoesOverAnIsland) {
   expectReaches(after, symbolAddress(after.object, "k"), symbolAddress(after.object, "callee"));
 }
 
-// --- Entries ---
-
 const char* const secondKernel = R"(
   .globl second
   .p2align 8
@@ -261,8 +257,6 @@ TEST(Rebuild, PreloadPrologueDoesNotGrowPast256Bytes) {
   EXPECT_EQ(result.error().kind, ErrorKind::refused);
   EXPECT_NE(result.error().message.find("256 bytes"), std::string::npos) << result.error().message;
 }
-
-// --- Refusals ---
 
 TEST(Rebuild, PinnedCodeIsRebuiltUneditedAndNotMoved) {
   Loaded loaded = loadKernel({"  v_mov_b32_e32 v0, 0\n  .long 0xf4080500\n  s_endpgm"});
@@ -362,8 +356,6 @@ done:
   }
 }
 
-// --- Structure and resources ---
-
 TEST(Rebuild, SplitAndInsertedBlocksKeepTargets) {
   Loaded loaded = loadKernel({R"(
   s_cbranch_scc0 there
@@ -399,8 +391,6 @@ TEST(Rebuild, ResourcesGoToDescriptorAndMetadata) {
   EXPECT_EQ(kernel.metadata->groupSegmentFixedSize, 100u);
   EXPECT_EQ(textOf(after.object), textOf(loaded.object));
 }
-
-// --- In place ---
 
 TEST(PatchInPlace, ShorterBlockLeavesEverythingElseAlone) {
   Loaded loaded = loadKernel({.body = R"(

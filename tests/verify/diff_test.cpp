@@ -167,8 +167,6 @@ TEST(Diff, ColourOnlyWhenAsked) {
   EXPECT_NE(diffText(diff, {.colour = true, .context = 0}).find("\x1b[33m"), std::string::npos);
 }
 
-// --- Sequences ---
-
 std::vector<SequenceKey> keys(std::string_view text) {
   return {text.begin(), text.end()};
 }

@@ -54,8 +54,6 @@ bool onlyScalar(const RegSet& set) {
 
 } // namespace
 
-// ---- the recorder
-
 void PathRecorder::workgroupStarted(emulator::Workgroup& group) {
   for (const emulator::Wave& wave : group.waves) {
     paths.push_back({group.index, wave.waveInGroup, 0, {}, {}});
@@ -121,8 +119,6 @@ void PathRecorder::after(emulator::Wave& wave, const emulator::Op*) {
   }
   written.clear();
 }
-
-// ---- the oracle
 
 const WaitOracle::Traits& WaitOracle::traitsOf(InstRef ref) {
   const auto [entry, fresh] = traits.try_emplace(ref);

@@ -238,8 +238,6 @@ std::uint64_t laneSource(const Machine& m, const isa::Instruction& inst, const S
   return source(m, inst, *shape.sources[i], i, type, i == 0 ? view.from : lane);
 }
 
-// ---- compares
-
 bool holds(std::string_view what, int order) {
   const bool lt = order == -1, eq = order == 0, gt = order == 1, unordered = order == 2;
   if (what == "f")
@@ -339,8 +337,6 @@ struct Snapshot {
   Snapshot(const Machine& m, const isa::Instruction& inst)
       : copy(inst.mods.dpp == DppCtrl::none ? Machine() : m), machine(inst.mods.dpp == DppCtrl::none ? m : copy) {}
 };
-
-// ---- carries
 
 /// v_add_co_u32 and relatives: sources, a carry in, a mask out.
 bool stepCarry(Machine& m, const isa::Instruction& inst) {
