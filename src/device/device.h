@@ -12,6 +12,18 @@
 
 namespace asmevo::device {
 
+/// What an estimate needs of a case. Of a chip's numbers only its topology is in it, by the choice of workgroups.
+struct TracedCase {
+  object::Target target;
+  timing::Launch shape;
+  unsigned accumOffset = 0;
+  std::vector<isa::InstRef> code; ///< by dword from the code address
+  std::uint64_t codeAddress = 0;
+  std::vector<emulator::WorkgroupTrace> traces;
+
+  Result<timing::Estimate> estimate(const timing::Chip& chip) const;
+};
+
 /// A kernel loaded on a device.
 class LoadedKernel {
  public:
@@ -20,6 +32,11 @@ class LoadedKernel {
   virtual Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) = 0;
   /// Cycles of one case. On the simulator: modelled.
   virtual Result<timing::Estimate> time(const dispatch::Case& launch) = 0;
+  /// What the timing model is told of a case, and traces of these of its workgroups (timing::sampleWorkgroups names
+  /// those that stand for all): an estimate's two halves, so that the second can be repeated with other numbers.
+  virtual timing::Launch shapeOf(const dispatch::Case& launch) const = 0;
+  virtual Result<TracedCase> trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) = 0;
+  virtual const object::Target& target() const = 0;
 };
 
 class Device {

@@ -23,9 +23,14 @@ class PreparedKernel {
                                                         const std::string& kernelName);
 
   Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) const {
+    if (!exact)
+      return refused("{}: code for {} is timed, not run: its 8-bit floats and matrix arithmetic are not modelled",
+                     launch.name, target.processor);
     return runnable->run(launch, options);
   }
-  Result<timing::Estimate> estimate(const timing::Chip& chip, const dispatch::Case& launch);
+  timing::Launch shapeOf(const dispatch::Case& launch) const;
+  Result<TracedCase> trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups);
+  const object::Target& builtFor() const { return target; }
 
  private:
   struct Code {
@@ -34,13 +39,13 @@ class PreparedKernel {
   };
 
   PreparedKernel() = default;
-  timing::Launch shapeOf(const dispatch::Case& launch) const;
   /// Runs the sampled workgroups, alone if they can, and traces them.
   Result<emulator::RunResult> traceSample(const dispatch::Case& launch, const std::vector<std::uint64_t>& sample) const;
   /// Decodes what the traces ran, at the offsets they name: linear decoding would trip over data between functions.
   void decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces);
 
   std::shared_ptr<const emulator::Kernel> runnable;
+  bool exact = true; ///< false: good for traces only
   object::Target target;
   object::KernelDescriptor descriptor;
   std::uint32_t ldsBytes = 0;
@@ -56,7 +61,10 @@ Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::Cod
     return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(kernelName));
   std::shared_ptr<PreparedKernel> prepared(new PreparedKernel);
-  ASMEVO_TRY(prepared->runnable, emulator::Kernel::prepare(object, kernel->name));
+  prepared->exact = object.target().processor != "gfx950";
+  ASMEVO_TRY(prepared->runnable,
+             emulator::Kernel::prepare(object, kernel->name, emulator::bestSimdLevel(),
+                                       prepared->exact ? emulator::Purpose::run : emulator::Purpose::trace));
   ASMEVO_TRY(prepared->codec, isa::Codec::create(object));
   prepared->target = object.target();
   prepared->descriptor = kernel->descriptor;
@@ -119,19 +127,18 @@ Result<emulator::RunResult> PreparedKernel::traceSample(const dispatch::Case& la
   return runnable->run(launch, options);
 }
 
-Result<timing::Estimate> PreparedKernel::estimate(const timing::Chip& chip, const dispatch::Case& launch) {
-  const timing::Launch shape = shapeOf(launch);
-  ASMEVO_TRY(const emulator::RunResult run, traceSample(launch, timing::sampleWorkgroups(chip, target, shape)));
-  std::vector<isa::InstRef> instructions;
-  {
-    const std::lock_guard lock(decoding);
-    decodeTraced(run.traces);
-    instructions = decoded;
-  }
-  ASMEVO_TRY(timing::Estimate estimate,
-             timing::estimate(chip, target, shape, instructions, descriptor.accumOffset(target), run.traces));
-  estimate.codeAddress = runnable->codeAddress();
-  return estimate;
+Result<TracedCase> PreparedKernel::trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) {
+  TracedCase traced;
+  traced.target = target;
+  traced.shape = shapeOf(launch);
+  traced.accumOffset = descriptor.accumOffset(target);
+  traced.codeAddress = runnable->codeAddress();
+  ASMEVO_TRY(emulator::RunResult run, traceSample(launch, workgroups));
+  traced.traces = std::move(run.traces);
+  const std::lock_guard lock(decoding);
+  decodeTraced(traced.traces);
+  traced.code = decoded;
+  return traced;
 }
 
 class SimulatedKernel final : public LoadedKernel {
@@ -142,7 +149,16 @@ class SimulatedKernel final : public LoadedKernel {
   Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) override {
     return prepared->launch(launch, options);
   }
-  Result<timing::Estimate> time(const dispatch::Case& launch) override { return prepared->estimate(*chip, launch); }
+  Result<timing::Estimate> time(const dispatch::Case& launch) override {
+    ASMEVO_TRY(const TracedCase traced,
+               trace(launch, timing::sampleWorkgroups(*chip, prepared->builtFor(), shapeOf(launch))));
+    return traced.estimate(*chip);
+  }
+  timing::Launch shapeOf(const dispatch::Case& launch) const override { return prepared->shapeOf(launch); }
+  Result<TracedCase> trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) override {
+    return prepared->trace(launch, workgroups);
+  }
+  const object::Target& target() const override { return prepared->builtFor(); }
 
  private:
   std::shared_ptr<PreparedKernel> prepared;
@@ -176,6 +192,12 @@ class Simulator final : public Device {
 };
 
 } // namespace
+
+Result<timing::Estimate> TracedCase::estimate(const timing::Chip& chip) const {
+  ASMEVO_TRY(timing::Estimate result, timing::estimate(chip, target, shape, code, accumOffset, traces));
+  result.codeAddress = codeAddress;
+  return result;
+}
 
 Result<std::unique_ptr<Device>> makeSimulator(const std::string& chip) {
   ASMEVO_TRY(timing::Chip description, timing::loadChip(chip));

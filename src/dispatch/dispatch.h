@@ -46,12 +46,22 @@ struct PointerElement {
   std::uint64_t offset;
 };
 
+/// Contents of a part of a sparse buffer.
+struct SparsePiece {
+  std::uint64_t offset;
+  Bytes bytes;
+};
+
 struct Buffer {
   std::string name;
   DType dtype = DType::u8;
   std::vector<std::uint64_t> shape;
   Bytes initial;                        ///< materialised contents
   std::vector<PointerElement> pointers; ///< patched into `initial` at launch
+  /// Size where that is more than `initial`: the rest is zero, takes memory only where the kernel touches it and is not
+  /// read back. For launches of which a few sampled workgroups run.
+  std::uint64_t sparseBytes = 0;
+  std::vector<SparsePiece> pieces; ///< copied into the sparse part at launch
 };
 
 struct Argument {

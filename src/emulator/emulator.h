@@ -51,14 +51,23 @@ struct RunResult {
   std::vector<std::string> strictNotes;                          ///< what limits a strict run's judgement, as sentences
 };
 
+/// What a prepared kernel is for.
+enum class Purpose {
+  run,  ///< results count: what the emulator does not compute to the bit is refused
+  trace ///< paths and addresses for the timing model: gfx950 code too, as far as gfx942 has its instructions, computed
+        ///< with gfx942's 8-bit floats and matrix arithmetic; what it stores means nothing
+};
+
 /// A code object pre-decoded for one kernel; reusable for many runs, from many threads.
 class Kernel {
  public:
-  /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic).
+  /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic; for
+  /// traces gfx950).
   /// Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
   /// `simd`: the handlers to run on, one of hostSimdLevels(); they all give the same bits.
   static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName,
-                                                       SimdLevel simd = bestSimdLevel());
+                                                       SimdLevel simd = bestSimdLevel(),
+                                                       Purpose purpose = Purpose::run);
   virtual ~Kernel() = default;
   virtual Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const = 0;
   virtual std::uint64_t imageBytes() const = 0;  ///< of the loaded object

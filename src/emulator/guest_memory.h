@@ -20,6 +20,9 @@ struct Region {
   std::uint64_t span = 0; ///< address space kept for it where that is more than `size`; what is left is guard zone
 };
 
+/// Name of the region with the kernel arguments.
+inline constexpr std::string_view kernargRegionName = "<kernarg>";
+
 /// A guest store that landed in a guard zone, found after the run.
 struct GuardViolation {
   std::string buffer;

@@ -22,11 +22,14 @@ namespace asmevo::emulator {
 
 namespace {
 
-Status checkTarget(const object::CodeObject& object, const object::Kernel& kernel) {
+Status checkTarget(const object::CodeObject& object, const object::Kernel& kernel, Purpose purpose) {
   const object::Target& target = object.target();
   // As the Linux driver sets an MI300X up: ECC on, no XNACK replay.
   const object::Target device{"gfx942", object::Feature::off, object::Feature::on, 0};
-  if (const auto reason = object::whyNotOn(target, device))
+  object::Target successor = device;
+  successor.processor = "gfx950";
+  const bool traceable = purpose == Purpose::trace && !object::whyNotOn(target, successor);
+  if (const auto reason = object::whyNotOn(target, device); reason && !traceable)
     return refused("{} does not run on the modelled {}: {}", object.name(), device.id(), *reason);
   if (kernel.descriptor.isWave32())
     return refused("kernel '{}' asks for wave32, which {} does not have", kernel.name, target.processor);
@@ -94,7 +97,8 @@ class PreparedKernel final : public Kernel {
     result.traces = std::move(ran.traces);
     result.guardViolations = memory.checkGuards();
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-      const std::span<std::uint8_t> contents = memory.contents(memory.regions()[firstBuffer + i]);
+      const std::span<std::uint8_t> contents =
+          memory.contents(memory.regions()[firstBuffer + i]).first(launch.buffers[i].initial.size());
       result.buffers.emplace_back(contents.begin(), contents.end());
     }
     for (std::size_t i = 0; i < ran.coverage.size(); ++i)
@@ -143,9 +147,9 @@ class PreparedKernel final : public Kernel {
     std::vector<Region> regions;
     regions.push_back({"<code>", 0, image->bytes().size(), image->readOnlyBytes(), imageSpan});
     regions.push_back({"<dispatch packet>", 0, packetRegionBytes, 0, 0});
-    regions.push_back({"<kernarg>", 0, std::max<std::uint64_t>(draft.size(), 16), 0, 0});
+    regions.push_back({std::string(kernargRegionName), 0, std::max<std::uint64_t>(draft.size(), 16), 0, 0});
     for (const dispatch::Buffer& buffer : launch.buffers)
-      regions.push_back({buffer.name, 0, buffer.initial.size(), 0, 0});
+      regions.push_back({buffer.name, 0, std::max<std::uint64_t>(buffer.initial.size(), buffer.sparseBytes), 0, 0});
     ASMEVO_TRY(GuestMemory memory, GuestMemory::create(std::move(regions)));
 
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)
@@ -157,6 +161,11 @@ class PreparedKernel final : public Kernel {
       const dispatch::Buffer& buffer = launch.buffers[i];
       const std::span<std::uint8_t> contents = memory.contents(memory.regions()[firstBuffer + i]);
       std::copy(buffer.initial.begin(), buffer.initial.end(), contents.begin());
+      for (const dispatch::SparsePiece& piece : buffer.pieces) {
+        if (piece.offset > contents.size() || contents.size() - piece.offset < piece.bytes.size())
+          return badInput("buffer '{}' has a piece outside itself", buffer.name);
+        std::copy(piece.bytes.begin(), piece.bytes.end(), contents.subspan(piece.offset).begin());
+      }
       for (const dispatch::PointerElement& pointer : buffer.pointers) {
         const auto target = addresses.find(pointer.buffer);
         if (target == addresses.end())
@@ -182,11 +191,11 @@ class PreparedKernel final : public Kernel {
 } // namespace
 
 Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName,
-                                                      SimdLevel simd) {
+                                                      SimdLevel simd, Purpose purpose) {
   if (object.elfType() == llvm::ELF::ET_REL)
     return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernelName));
-  ASMEVO_CHECK(checkTarget(object, *found));
+  ASMEVO_CHECK(checkTarget(object, *found, purpose));
   if (simd > bestSimdLevel())
     return refused("this machine lacks the vector instructions asked for");
   ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found, simd));

@@ -7,7 +7,7 @@ namespace asmevo::emulator {
 
 namespace {
 
-constexpr std::uint32_t ldsLimit = 65536, ldsGranule = 512; ///< CDNA3: 64 KB per CU, allocated in 128 dwords
+constexpr std::uint32_t ldsGranule = 512; ///< CDNA3: 64 KB per CU, allocated in 128 dwords
 constexpr std::uint32_t maxWorkItems = 1024;
 constexpr std::uint64_t maxWorkgroups = std::uint64_t{1} << 32;
 constexpr unsigned simdsPerCu = 4, registersPerSimd = 512, wavesPerSimd = 8;
@@ -71,6 +71,7 @@ Result<LaunchShape> LaunchShape::of(const dispatch::Case& launch, const object::
     return badInput("{}: kernel '{}' is built for workgroups of at most {} work-items, the dispatch has {}",
                     launch.name, kernel.name, kernel.metadata->maxFlatWorkgroupSize, items);
   const std::uint64_t lds = std::uint64_t{kernel.descriptor.groupSegmentSize()} + launch.dynamicLdsBytes;
+  const std::uint32_t ldsLimit = target.processor == "gfx950" ? 160 << 10 : 64 << 10;
   if (lds > ldsLimit)
     return badInput("{}: {} bytes of LDS ({} static + {} dynamic), the limit is {}", launch.name, lds,
                     kernel.descriptor.groupSegmentSize(), launch.dynamicLdsBytes, ldsLimit);

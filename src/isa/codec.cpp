@@ -297,6 +297,54 @@ bool isImpossibleFormat(std::span<const std::uint8_t, 20> window) {
   return bad(0) || (loadDword(window) >> 16 == 0xd3ac && bad(8));
 }
 
+/// What LLVM's registers are in our units. Its register list is the same for all processors.
+struct RegisterTable {
+  std::vector<std::vector<RegRange>> units; ///< by LLVM register
+  std::vector<bool> halves;                 ///< by LLVM register: 16 bits of one
+};
+
+std::vector<RegRange> unitsOfTuple(const RegisterTable& table, const llvm::MCRegisterInfo& registers,
+                                   llvm::MCRegister reg) {
+  std::vector<RegRange> all, units;
+  for (const auto sub : registers.subregs(reg)) {
+    const auto& part = table.units[sub];
+    if (part.size() == 1 && part[0].count == 1) // not one of the tuples already made
+      all.push_back(part[0]);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const RegRange& a, const RegRange& b) { return std::tie(a.file, a.first) < std::tie(b.file, b.first); });
+  for (const auto& range : all)
+    append(units, range);
+  return units;
+}
+
+RegisterTable makeRegisterTable(const llvm::MCRegisterInfo& registers, bool gfx10OrLater) {
+  RegisterTable table;
+  table.units.resize(registers.getNumRegs());
+  table.halves.resize(registers.getNumRegs());
+  for (unsigned reg = 1; reg < registers.getNumRegs(); ++reg) {
+    const std::string_view name = registers.getName(llvm::MCRegister(reg));
+    table.halves[reg] = isHalfRegister(name);
+    table.units[reg] = unitsOfLeaf(name);
+    if (gfx10OrLater && isScalarOnlyUpToGfx9(name))
+      table.units[reg] = {RegRange{RegRange::File::scalar, false, sreg::hwreg, 1}};
+  }
+  for (unsigned reg = 1; reg < registers.getNumRegs(); ++reg)
+    if (table.units[reg].empty())
+      table.units[reg] = unitsOfTuple(table, registers, llvm::MCRegister(reg));
+  return table;
+}
+
+/// Made once a process: it takes longer than all else of a codec.
+const RegisterTable& registerTable(const llvm::MCRegisterInfo& registers, bool gfx10OrLater) {
+  if (gfx10OrLater) {
+    static const RegisterTable later = makeRegisterTable(registers, true);
+    return later;
+  }
+  static const RegisterTable upToGfx9 = makeRegisterTable(registers, false);
+  return upToGfx9;
+}
+
 /// What every instruction of an LLVM opcode has in common.
 struct OpcodeInfo {
   bool known = false;
@@ -326,8 +374,7 @@ struct Codec::Impl {
   std::map<std::vector<std::uint8_t>, Instruction*> longer;   ///< instructions of more than 8 bytes
   std::map<std::vector<std::uint8_t>, Instruction*> unknowns; ///< undecodable bytes
   std::vector<OpcodeInfo> opcodes;
-  std::vector<std::vector<RegRange>> registerUnits; ///< by LLVM register
-  std::vector<bool> halfRegisters;                  ///< by LLVM register
+  const RegisterTable* registerTable = nullptr;
   EffectRules rules;
   std::unordered_map<std::string, InstRef> assembled;
 
@@ -338,7 +385,6 @@ struct Codec::Impl {
   const OpcodeInfo& opcodeInfo(const llvm::MCInst& mc);
   void complete(Instruction& inst);
   void fillEffects(Instruction& inst, const llvm::MCInst& mc) const;
-  void addTuple(llvm::MCRegister reg);
   bool decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const;
   Result<std::vector<std::uint8_t>> encode(const llvm::MCInst& mc) const;
   Result<InstRef> assemble(const std::string& text, AssemblerDiagnostic& diagnostic);
@@ -375,32 +421,8 @@ Status Codec::Impl::init(const object::Target& t, std::optional<unsigned> waveSi
   rules.vgprBanks = t.processor.starts_with("gfx125");
   rules.waveSize = subtarget->checkFeatures("+wavefrontsize32") ? 32 : 64;
   opcodes.resize(instrs->getNumOpcodes());
-  registerUnits.resize(registers->getNumRegs());
-  halfRegisters.resize(registers->getNumRegs());
-  for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg) {
-    const std::string_view name = registers->getName(llvm::MCRegister(reg));
-    halfRegisters[reg] = isHalfRegister(name);
-    registerUnits[reg] = unitsOfLeaf(name);
-    if (rules.gfx10OrLater && isScalarOnlyUpToGfx9(name))
-      registerUnits[reg] = {RegRange{RegRange::File::scalar, false, sreg::hwreg, 1}};
-  }
-  for (unsigned reg = 1; reg < registers->getNumRegs(); ++reg)
-    if (registerUnits[reg].empty())
-      addTuple(llvm::MCRegister(reg));
+  registerTable = &isa::registerTable(*registers, rules.gfx10OrLater);
   return {};
-}
-
-void Codec::Impl::addTuple(llvm::MCRegister reg) {
-  std::vector<RegRange> all;
-  for (const auto sub : registers->subregs(reg)) {
-    const auto& units = registerUnits[sub];
-    if (units.size() == 1 && units[0].count == 1) // not one of the tuples already made
-      all.push_back(units[0]);
-  }
-  std::sort(all.begin(), all.end(),
-            [](const RegRange& a, const RegRange& b) { return std::tie(a.file, a.first) < std::tie(b.file, b.first); });
-  for (const auto& range : all)
-    append(registerUnits[reg.id()], range);
 }
 
 bool Codec::Impl::decodeMC(std::span<const std::uint8_t> bytes, llvm::MCInst& mc, std::uint64_t& size) const {
@@ -528,9 +550,9 @@ Instruction* Codec::Impl::lookup(std::span<const std::uint8_t> bytes) {
 void Codec::Impl::fillEffects(Instruction& inst, const llvm::MCInst& mc) const {
   const llvm::MCInstrDesc& desc = instrs->get(mc.getOpcode());
   const auto add = [&](std::vector<RegRange>& ranges, unsigned reg, bool isWrite) {
-    if (reg >= registerUnits.size())
+    if (reg >= registerTable->units.size())
       return;
-    for (RegRange range : registerUnits[reg]) {
+    for (RegRange range : registerTable->units[reg]) {
       // VGPR results are written in active lanes only; scalar results and matrix results whatever EXEC is.
       range.kills = isWrite && (range.file == RegRange::File::scalar || inst.cls == InstClass::mfma);
       append(ranges, range);
@@ -542,7 +564,7 @@ void Codec::Impl::fillEffects(Instruction& inst, const llvm::MCInst& mc) const {
       continue;
     const unsigned reg = mc.getOperand(i).getReg().id();
     add(i < defs ? inst.writeRanges : inst.readRanges, reg, i < defs);
-    if (i < defs && reg < halfRegisters.size() && halfRegisters[reg]) {
+    if (i < defs && reg < registerTable->halves.size() && registerTable->halves[reg]) {
       inst.tiedDest = true; // the other half stays
       add(inst.readRanges, reg, false);
     }
@@ -561,7 +583,7 @@ void Codec::Impl::fillEffects(Instruction& inst, const llvm::MCInst& mc) const {
   const auto addImplicit = [&](llvm::ArrayRef<llvm::MCPhysReg> list, std::vector<RegRange>& ranges,
                                std::vector<RegUnit>& units, bool isWrite) {
     for (const auto reg : list)
-      for (RegRange range : registerUnits[reg]) {
+      for (RegRange range : registerTable->units[reg]) {
         const bool isMask = range.file == RegRange::File::scalar && range.count == 2 &&
                             (range.first == sreg::vccLo || range.first == sreg::execLo);
         if (isMask && masksAreNarrow)

@@ -154,26 +154,34 @@ std::string_view stallName(Stall s) {
   return i < stallCount ? names[i] : "none";
 }
 
-Result<Estimate> estimate(const Chip& chip, const object::Target& target, const Launch& launch,
-                          const std::vector<isa::InstRef>& code, unsigned accumOffset,
-                          const std::vector<emulator::WorkgroupTrace>& traces) {
-  const Parameters p = Parameters::of(chip);
-  const std::vector<StaticInst> staticCode = analyseCode(code, accumOffset, p);
-  ASMEVO_TRY(const TraceSet set, TraceSet::prepare(traces, staticCode));
-  Placement placement = placementOf(chip, target, launch);
-  placement.load.warmMall = p.mallWarm != 0 && fitsMall(set, p, placement.workgroups);
+namespace {
 
+/// What an estimate is made from, whatever the clock.
+struct Subject {
+  const Chip& chip;
+  const Launch& launch;
+  const std::vector<isa::InstRef>& code;
+  unsigned accumOffset;
+  const TraceSet& set;
+};
+
+/// Everything at one engine clock.
+Result<Estimate> estimateAt(const Parameters& p, const Subject& subject, Placement placement) {
+  const std::vector<StaticInst> staticCode = analyseCode(subject.code, subject.accumOffset, p);
+  placement.load.warmMall = p.mallWarm != 0 && (subject.launch.footprintBytes > 0 ? subject.launch.footprintBytes <= p.mallBytes
+                                                               : fitsMall(subject.set, p, placement.workgroups));
   Totals totals;
   double cuClk = 0;
   if (placement.perCu == 1) {
-    ASMEVO_TRY(cuClk, runSpread(p, staticCode, set, placement, totals));
+    ASMEVO_TRY(cuClk, runSpread(p, staticCode, subject.set, placement, totals));
   } else {
-    ASMEVO_TRY(cuClk, runBusiestCu(p, staticCode, set, placement, totals));
+    ASMEVO_TRY(cuClk, runBusiestCu(p, staticCode, subject.set, placement, totals));
   }
 
   Estimate result;
   const double interval =
-      std::max(p.dispatchClkPerWorkgroup, p.dispatchClkPerWave * launch.wavesPerWorkgroup) / p.shaderEnginesPerXcd;
+      std::max(p.dispatchClkPerWorkgroup, p.dispatchClkPerWave * subject.launch.wavesPerWorkgroup) /
+      p.shaderEnginesPerXcd;
   const double perXcd = std::ceil(static_cast<double>(placement.workgroups) / p.xcds);
   const double ramp = interval * (placement.load.activeCusPerXcd - 1);
   result.cuCycles = cuClk;
@@ -181,9 +189,10 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
   result.workgroups = placement.workgroups;
   result.simulatedWorkgroups = totals.workgroups;
   result.workgroupsPerCu = placement.residents;
+  const unsigned simdsPerCu = subject.chip.simdsPerCu;
   result.wavesPerSimd = static_cast<unsigned>(std::min<std::uint64_t>(
       placement.wavesPerSimd,
-      (std::uint64_t{placement.residents} * launch.wavesPerWorkgroup + chip.simdsPerCu - 1) / chip.simdsPerCu));
+      (std::uint64_t{placement.residents} * subject.launch.wavesPerWorkgroup + simdsPerCu - 1) / simdsPerCu));
   result.occupancyLimiter = placement.limiter;
   result.utilisation = utilisation(totals);
   const auto busiest = std::max_element(result.utilisation.begin(), result.utilisation.end(),
@@ -191,8 +200,7 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
   result.bound = interval * perXcd > cuClk + ramp ? "dispatch"
                  : busiest->second >= boundShare  ? busiest->first
                                                   : "latency";
-  const double mfmaShare = result.utilisation.front().second;
-  result.clockMhz = std::min(p.peakMhz, mfmaShare > 0 ? p.mfmaLimitMhz / mfmaShare : p.peakMhz);
+  result.clockMhz = p.peakMhz;
   result.microseconds = result.cycles / result.clockMhz + p.launchFloorMicroseconds;
   const double scale = static_cast<double>(placement.workgroups) / static_cast<double>(totals.workgroups);
   result.hbmBytes = totals.traffic.hbmBytes * scale;
@@ -205,6 +213,53 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
   result.waveInstructions = static_cast<double>(totals.instructions) * scale;
   fillProfile(result, totals, scale);
   return result;
+}
+
+/// Busy share that the instructions alone allow: a first guess for the clock.
+double staticMatrixShare(const TraceSet& set, const std::vector<StaticInst>& code, const Parameters& p) {
+  double matrix = 0, others = 0;
+  for (const TraceSet::Group& group : set.groups)
+    for (const PreparedWave& wave : group.waves)
+      for (const std::uint32_t offset : *wave.path) {
+        const StaticInst& inst = code[offset / 4];
+        if (inst.category == Category::mfma)
+          matrix += inst.passes * p.mfmaPassClk;
+        else
+          others += p.slot;
+      }
+  return matrix > 0 ? matrix / (matrix + others) : 0;
+}
+
+/// Sustained engine clock at these busy shares of the matrix pipe and the VALU.
+double clockOf(const Parameters& p, double matrixShare, double valuShare) {
+  const auto towards = [&](double clock, double share) {
+    return p.memoryMhz + (clock - p.memoryMhz) * std::min(1.0, share / p.denseShare);
+  };
+  return std::min(towards(p.matrixMhz, matrixShare), towards(p.vectorMhz, valuShare));
+}
+
+} // namespace
+
+Result<Estimate> estimate(const Chip& chip, const object::Target& target, const Launch& launch,
+                          const std::vector<isa::InstRef>& code, unsigned accumOffset,
+                          const std::vector<emulator::WorkgroupTrace>& traces) {
+  const Parameters p = Parameters::of(chip);
+  const std::vector<StaticInst> staticCode = analyseCode(code, accumOffset, p);
+  ASMEVO_TRY(const TraceSet set, TraceSet::prepare(traces, staticCode));
+  const Subject subject{chip, launch, code, accumOffset, set};
+  const Placement placement = placementOf(chip, target, launch);
+
+  // The load sets the clock and, through the memory's own clocks, the clock the load.
+  constexpr double sameClock = 0.01;
+  constexpr int mostRuns = 4;
+  double clock = clockOf(p, staticMatrixShare(set, staticCode, p), 0);
+  for (int run = 1;; ++run) {
+    ASMEVO_TRY(Estimate result, estimateAt(p.atClock(clock), subject, placement));
+    const double settled = clockOf(p, result.utilisation[0].second, std::min(1.0, result.utilisation[1].second));
+    if (run == mostRuns || std::abs(settled / clock - 1) <= sameClock)
+      return result;
+    clock = (run == 1 ? settled : (settled + clock) / 2);
+  }
 }
 
 } // namespace asmevo::timing

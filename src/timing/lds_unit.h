@@ -1,12 +1,28 @@
-/// The LDS of one CU: two ports (one per SIMD pair) with a queue each, one bank array.
+/// The LDS of one CU: a queue and a port in each direction per SIMD pair, one bank array.
 #pragma once
 
 #include "timing/parameters.h"
 #include "timing/request_queue.h"
 
 #include <array>
+#include <vector>
 
 namespace asmevo::timing {
+
+/// Time of a unit that requests book ahead of their service: a booking takes the first free clk from its earliest on,
+/// in pieces if need be, since requests of the other port may have booked later times already.
+class Calendar {
+ public:
+  /// Books `length` clk from `earliest` on; returns the end of the last piece. Bookings that end before `now` may be
+  /// forgotten: no later call asks for them.
+  double book(double earliest, double length, double now);
+
+ private:
+  struct Piece {
+    double begin, end;
+  };
+  std::vector<Piece> busy; ///< ascending, apart from each other
+};
 
 class LdsUnit {
  public:
@@ -28,14 +44,25 @@ class LdsUnit {
   };
   Reply issue(unsigned simd, std::uint32_t wave, const Request& request, Clk now);
 
+  /// Vector memory data written to LDS as it arrives (buffer_load ... lds); returns when it lies there.
+  Clk directLoad(const Request& request, Clk arrival, Clk now);
+
   double portBusyClk() const { return portBusy; }
   double bankBusyClk() const { return bankBusy; }
 
  private:
+  /// One SIMD pair's side: requests are served in their order.
+  struct Port {
+    double inFree = 0;    ///< addresses and write data, 64 B/clk
+    double outFree = 0;   ///< read data, 64 B/clk
+    double orderFree = 0; ///< the last request has left the banks
+  };
+
   const Parameters& p;
-  std::array<double, 2> portFree{};
+  std::array<Port, 2> ports;
   std::array<RequestQueue, 2> queue;
-  double bankFree = 0, portBusy = 0, bankBusy = 0;
+  Calendar banks;
+  double portBusy = 0, bankBusy = 0;
 };
 
 } // namespace asmevo::timing

@@ -14,7 +14,10 @@ constexpr ParameterKey keys[] = {
     {"maxWavesPerSimd", &P::maxWavesPerSimd, 1, 16},
     {"lds.bytes", &P::chipLdsBytes, 1024, 1 << 20},
     {"clock.peakMhz", &P::peakMhz, 1, 1e5},
-    {"clock.mfmaLimitMhz", &P::mfmaLimitMhz, 1, 1e5},
+    {"clock.matrixMhz", &P::matrixMhz, 1, 1e5},
+    {"clock.vectorMhz", &P::vectorMhz, 1, 1e5},
+    {"clock.memoryMhz", &P::memoryMhz, 1, 1e5},
+    {"clock.denseShare", &P::denseShare, 0.01, 1},
     {"launch.floorMicroseconds", &P::launchFloorMicroseconds, 0, 1e6},
     {"dispatch.clkPerWorkgroup", &P::dispatchClkPerWorkgroup, 0, anyClk},
     {"dispatch.clkPerWave", &P::dispatchClkPerWave, 0, anyClk},
@@ -51,8 +54,8 @@ constexpr ParameterKey keys[] = {
     {"smem.lineBytes", &P::smemLineBytes, 64, 64},
     {"smem.hit", &P::smemHit, 0, anyClk},
     {"smem.l2", &P::smemL2, 0, anyClk},
-    {"smem.memory", &P::smemMemory, 0, anyClk},
-    {"smem.mall", &P::smemMall, 0, anyClk},
+    {"smem.memory", &P::smemMemory, 0, anyClk, Domain::latencyBeyondL2Scalar},
+    {"smem.mall", &P::smemMall, 0, anyClk, Domain::latencyBeyondL2Scalar},
     {"l1.bytes", &P::l1Bytes, 1024, 1 << 24},
     {"l1.lineBytes", &P::l1LineBytes, 128, 128},
     {"l1.sets", &P::l1Sets, 1, 4096},
@@ -71,11 +74,11 @@ constexpr ParameterKey keys[] = {
     {"l2.latency", &P::l2Latency, 0, anyClk},
     {"l2.bytesPerClkPerXcd", &P::l2BytesPerClkPerXcd, 1, 1e6},
     {"l2.bytesPerClkPerCu", &P::l2BytesPerClkPerCu, 1, 1e6},
-    {"fabric.bytesPerClkPerXcd", &P::fabricBytesPerClkPerXcd, 1, 1e6},
+    {"fabric.bytesPerClkPerXcd", &P::fabricBytesPerClkPerXcd, 1, 1e6, Domain::rateBeyondL2},
     {"mall.bytes", &P::mallBytes, 0, 1e12},
-    {"mall.latency", &P::mallLatency, 0, anyClk},
+    {"mall.latency", &P::mallLatency, 0, anyClk, Domain::latencyBeyondL2},
     {"mall.warm", &P::mallWarm, 0, 1},
-    {"hbm.latency", &P::hbmLatency, 0, anyClk},
+    {"hbm.latency", &P::hbmLatency, 0, anyClk, Domain::latencyBeyondL2},
     {"hbm.bytesPerSecond", &P::hbmBytesPerSecond, 1e9, 1e15},
 };
 
@@ -89,6 +92,29 @@ Parameters Parameters::of(const Chip& chip) {
   Parameters result;
   for (const ParameterKey& k : keys)
     result.*k.field = chip.parameter(k.key);
+  return result;
+}
+
+Parameters Parameters::atClock(double mhz) const {
+  Parameters result = *this;
+  const double ratio = mhz / peakMhz;
+  for (const ParameterKey& k : keys) {
+    double& value = result.*k.field;
+    switch (k.domain) {
+    case Domain::engine:
+      break;
+    case Domain::latencyBeyondL2:
+      value = l2Latency + (value - l2Latency) * ratio;
+      break;
+    case Domain::latencyBeyondL2Scalar:
+      value = smemL2 + (value - smemL2) * ratio;
+      break;
+    case Domain::rateBeyondL2:
+      value /= ratio;
+      break;
+    }
+  }
+  result.peakMhz = mhz;
   return result;
 }
 

@@ -11,7 +11,7 @@ namespace asmevo::timing {
 /// Unit clk unless the name says otherwise; meanings and sources: chips/README.md and the chip files.
 struct Parameters {
   double xcds = 0, cusPerXcd = 0, shaderEnginesPerXcd = 0, simdsPerCu = 0, maxWavesPerSimd = 0, chipLdsBytes = 0;
-  double peakMhz = 0, mfmaLimitMhz = 0, launchFloorMicroseconds = 0;
+  double peakMhz = 0, matrixMhz = 0, vectorMhz = 0, memoryMhz = 0, denseShare = 0, launchFloorMicroseconds = 0;
   double dispatchClkPerWorkgroup = 0, dispatchClkPerWave = 0, dispatchReplacement = 0;
   double waveStart = 0, waveEnd = 0;
   double slot = 0;
@@ -34,6 +34,17 @@ struct Parameters {
   double hbmLatency = 0, hbmBytesPerSecond = 0;
 
   static Parameters of(const Chip& chip);
+  /// The same chip with its engine clock at `mhz`: CUs, L1 and L2 keep their clk; fabric, Infinity Cache and HBM run on
+  /// clocks of their own, so their latency beyond L2 and their rates change in engine clk. `peakMhz` becomes `mhz`.
+  Parameters atClock(double mhz) const;
+};
+
+/// Which clock a number belongs to.
+enum class Domain : std::uint8_t {
+  engine,
+  latencyBeyondL2, ///< clk at the peak engine clock, the L2's own part included
+  latencyBeyondL2Scalar,
+  rateBeyondL2 ///< bytes per engine clk at the peak clock
 };
 
 /// A key of the chip file, the field it fills and the values that make sense (the model divides by some of them).
@@ -41,6 +52,7 @@ struct ParameterKey {
   std::string_view key;
   double Parameters::* field;
   double least, most;
+  Domain domain = Domain::engine;
 };
 std::span<const ParameterKey> parameterKeys();
 

@@ -80,6 +80,7 @@ struct Launch {
   unsigned wavesPerWorkgroup = 1;
   unsigned vgprs = 0, sgprs = 0; ///< allocated per wave
   std::uint32_t ldsBytes = 0;    ///< per workgroup, static + dynamic
+  double footprintBytes = 0;     ///< memory that the dispatch touches, where known; 0: judged from the traces
 };
 
 /// Which workgroups to trace for an estimate: dispatch indices of one CU's first residents.

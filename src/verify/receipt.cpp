@@ -86,7 +86,7 @@ json strictOf(const Verdict& verdict) {
 
 json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const Verdict& verdict,
              const dispatch::Dispatch& given, const device::Device& device) {
-  const dispatch::Dispatch dispatch = withDataVariants(given, verdict.dataVariants);
+  const dispatch::Dispatch dispatch = withVariants(given, verdict.dataVariants).dispatch;
   json cases = json::array();
   for (std::size_t i = 0; i < dispatch.cases.size(); ++i)
     cases.push_back(caseOf(dispatch.cases[i], i < verdict.cases.size() ? &verdict.cases[i] : nullptr));

@@ -1,6 +1,11 @@
 #include "verify/strict_runs.h"
 
+#include "dispatch/random.h"
+#include "emulator/coherence/coherence_checker.h"
+
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 namespace asmevo::verify {
 
@@ -8,16 +13,13 @@ namespace {
 
 using emulator::Delivery;
 
-constexpr Delivery everyDelivery[] = {Delivery::late, Delivery::ldsEarly, Delivery::waveToBarrier};
-
-std::uint64_t mix(std::uint64_t& state) {
-  std::uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
+constexpr Delivery allDeliveries[] = {Delivery::late, Delivery::ldsEarly, Delivery::waveToBarrier};
 
 } // namespace
+
+std::span<const Delivery> everyDelivery() {
+  return allDeliveries;
+}
 
 std::string StrictCase::extent() const {
   if (workgroups.empty())
@@ -41,30 +43,46 @@ std::vector<std::uint64_t> strictSample(std::uint64_t workgroups, std::uint64_t 
   if (wanted == workgroups)
     return {};
   std::set<std::uint64_t> chosen{0, workgroups - 1};
+  dispatch::SplitMix64 random(seed);
   while (chosen.size() < wanted)
-    chosen.insert(mix(seed) % workgroups);
+    chosen.insert(random.next() % workgroups);
   return {chosen.begin(), chosen.end()};
 }
 
 StrictCase runStrictly(device::LoadedKernel& kernel, const dispatch::Case& launch, const emulator::RunOptions& run,
-                       std::vector<std::uint64_t> sample) {
+                       std::vector<std::uint64_t> sample, std::span<const Delivery> deliveries) {
   StrictCase result;
   result.workgroupsInAll = workgroupsOf(launch);
   result.workgroups = std::move(sample);
   emulator::RunOptions options = run;
   options.onlyWorkgroups = result.workgroups;
-  for (const Delivery delivery : everyDelivery) {
+  for (const Delivery delivery : deliveries) {
     StrictRun& entry = result.runs.emplace_back();
     entry.delivery = delivery;
     options.strict = emulator::StrictOptions{.delivery = delivery, .llvmDistances = true};
+    const auto coverage = result.exec.empty() ? emulator::makeExecCoverage() : nullptr;
+    const auto coherence = delivery == Delivery::late ? emulator::makeCoherenceChecker() : nullptr;
+    options.observers.clear();
+    if (coverage)
+      options.observers.push_back(coverage.get());
+    if (coherence)
+      options.observers.push_back(coherence.get());
     auto outcome = kernel.launch(launch, options);
     if (!outcome) {
       entry.failure = outcome.error();
       continue;
     }
+    if (coverage) {
+      result.exec = coverage->patterns();
+      result.edges = coverage->edges();
+    }
     entry.buffers = std::move(outcome->buffers);
     entry.findings = std::move(outcome->findings);
     entry.notes = std::move(outcome->strictNotes);
+    if (coherence) {
+      std::ranges::move(coherence->findings(), std::back_inserter(entry.findings));
+      std::ranges::move(coherence->notes(), std::back_inserter(entry.notes));
+    }
     entry.guardViolations = std::move(outcome->guardViolations);
   }
   return result;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include "device/device.h"
+#include "emulator/debug/exec_coverage.h"
 
+#include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,8 @@ struct StrictCase {
   std::uint64_t workgroupsInAll = 0;
   std::vector<Bytes> inOrder; ///< of K0: buffers that the same workgroups leave without strict delivery
   std::vector<StrictRun> runs;
+  std::map<std::uint64_t, emulator::ExecPatterns> exec;    ///< of the first run that did not fail
+  std::set<std::pair<std::uint64_t, std::uint64_t>> edges; ///< that it took (ExecCoverage::edges)
 
   /// "all 16 workgroups", "64 of 4096 workgroups"
   std::string extent() const;
@@ -34,9 +39,14 @@ struct StrictCase {
 std::vector<std::uint64_t> strictSample(std::uint64_t workgroups, std::uint64_t instructions, std::uint64_t budget,
                                         std::uint64_t seed);
 
-/// Runs `launch` under each delivery. `run`: seed, poison and limit of every run. `sample` as from strictSample.
+/// Every delivery, the latest first.
+std::span<const emulator::Delivery> everyDelivery();
+
+/// Runs `launch` under each of `deliveries`. `run`: seed, poison and limit of every run. `sample` as from strictSample.
+/// The late run also looks for reads of stale caches (emulator/coherence).
 StrictCase runStrictly(device::LoadedKernel& kernel, const dispatch::Case& launch, const emulator::RunOptions& run,
-                       std::vector<std::uint64_t> sample);
+                       std::vector<std::uint64_t> sample,
+                       std::span<const emulator::Delivery> deliveries = everyDelivery());
 
 /// Workgroups of a launch.
 std::uint64_t workgroupsOf(const dispatch::Case& launch);

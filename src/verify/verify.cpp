@@ -3,8 +3,8 @@
 #include "program/analysis/dataflow.h"
 #include "program/analysis/soft_clauses.h"
 #include "verify/alignment.h"
-#include "verify/data_variants.h"
 #include "verify/differential.h"
+#include "verify/edit_coverage.h"
 #include "verify/finding_match.h"
 #include "verify/frame.h"
 #include "verify/lint_waits.h"
@@ -63,49 +63,69 @@ class Gate {
  public:
   Gate(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& given,
        device::Device& device, const Options& options)
-      : k0(k0), k1(k1), dispatch(withDataVariants(given, options.dataVariants)), givenCases(given.cases.size()),
-        device(device), options(options),
+      : k0(k0), k1(k1), given(given), device(device), options(options),
         deadline(options.timeLimitSeconds > 0 ? steadySeconds() + options.timeLimitSeconds
                                               : std::numeric_limits<double>::infinity()) {}
 
   Result<Verdict> run() {
     verdict.seeds = options.seeds;
     verdict.dataVariants = options.dataVariants;
+    verdict.givenCases = given.cases.size();
     if (std::ranges::equal(k0.bytes(), k1.bytes()))
       return conclude(Level::identical, "same bytes");
     auto recovered = recoverPair(k0, k1);
     if (!recovered)
-      return conclude(Level::refused, recovered.error().message);
+      return reject("frame", Level::refused, recovered.error().message);
     pair = *std::move(recovered);
     alignment = alignBlocks(k0, pair.k0, k1, pair.k1);
-    collectEdits();
+    edits = editedBlocks(pair, alignment);
+    verdict.editedBlocks = edits.k0.size() + edits.k1.size();
     const FrameDifferences frame = compareFrames(k0, k1, pair, alignment);
+    ldsChanged = frame.ldsChanged;
     verdict.otherChanges = frame.resources;
     if (!frame.violations.empty())
-      return conclude(Level::unsafe, "K1 changes more than code: " + frame.violations.front());
-    if (const Status status = compareFindings(); !status)
-      return conclude(Level::refused, status.error().message);
-    if (!verdict.newFindings.empty())
-      return conclude(Level::unsafe, verdict.newFindings.front().message);
+      return reject("frame", Level::unsafe, "K1 changes more than code: " + frame.violations.front());
+    if (!k0.target().isGfx9())
+      if (const auto report = lint(k1); !report)
+        return reject("lint", Level::refused, report.error().message);
+    ASMEVO_TRY(baseline, usableBaseline());
+    verdict.sizesWithoutNews = baseline->sizesWithoutNews;
+    verdict.leftOut = baseline->varied.leftOut;
 
-    std::string whyNotProved = frame.ldsChanged ? "the proof does not cover a changed LDS size" : "not tried";
-    const bool proved = options.prove && prove(whyNotProved) && !frame.ldsChanged;
-    return compareRuns(proved, whyNotProved);
+    DifferentialRun runs(*baseline, k1, device, options, deadline);
+    if (options.stopAtFirst) {
+      runs.runInOrder();
+      if (!accepted(runs.result.level))
+        return reject(runs.result.gate, runs.result.level, runs.result.reason);
+    }
+    ASMEVO_TRY(const LintReport after, lint(k1, program::HazardScope::withLlvm));
+    compareFindings(after);
+    if (!verdict.newFindings.empty())
+      return reject("lint", Level::unsafe, verdict.newFindings.front().message);
+    if (!options.stopAtFirst) {
+      prove();
+      runs.runInOrder();
+    }
+    runs.runStrict();
+    if (options.stopAtFirst && accepted(runs.result.level))
+      prove();
+    return judgeRuns(runs.result);
   }
 
  private:
   const object::CodeObject& k0;
   const object::CodeObject& k1;
-  const dispatch::Dispatch dispatch; ///< with its data variants
-  std::size_t givenCases;
+  const dispatch::Dispatch& given;
   device::Device& device;
   const Options& options;
   double deadline;
   ProgramPair pair;
   Alignment alignment;
   std::optional<FindingMatcher> matcher;
-  std::vector<BlockId> edits;     ///< K0 blocks
-  std::vector<BlockId> newBlocks; ///< K1 blocks
+  EditedBlocks edits;
+  std::shared_ptr<const Baseline> baseline;
+  bool ldsChanged = false, proved = false;
+  std::string whyNotProved = "not tried";
   Verdict verdict;
 
   Verdict conclude(Level level, std::string reason) {
@@ -114,21 +134,18 @@ class Gate {
     return std::move(verdict);
   }
 
-  void collectEdits() {
-    for (BlockId id = 0; id < pair.k0.blocks.size(); ++id)
-      if (alignment.edited[id])
-        edits.push_back(id);
-    for (BlockId id = 0; id < pair.k1.blocks.size(); ++id) {
-      const Block& block = pair.k1.blocks[id];
-      if (!alignment.toK0[id] && !block.instrs.empty() && !isPadding(block))
-        newBlocks.push_back(id);
-    }
-    verdict.editedBlocks = edits.size() + newBlocks.size();
+  Verdict reject(std::string gate, Level level, std::string reason) {
+    verdict.gate = std::move(gate);
+    return conclude(level, std::move(reason));
   }
 
-  Status compareFindings() {
-    ASMEVO_TRY(const LintReport before, lint(k0, program::HazardScope::withLlvm));
-    ASMEVO_TRY(const LintReport after, lint(k1, program::HazardScope::withLlvm));
+  Result<std::shared_ptr<const Baseline>> usableBaseline() const {
+    if (options.baseline && options.baseline->fits(k0, given, options))
+      return options.baseline;
+    return measureBaseline(k0, given, device, options);
+  }
+
+  void compareFindings(const LintReport& after) {
     program::completeInstructions(pair.k0, *pair.codec);
     program::completeInstructions(pair.k1, *pair.codec);
     matcher.emplace(pair, alignment);
@@ -138,11 +155,10 @@ class Gate {
         list.push_back({finding.rule, finding.producer, finding.address, badness(finding), finding.message});
       return list;
     };
-    verdict.baselineFindings = before.findings.size();
-    for (PlacedFinding& finding : matcher->newOnes(placed(before), placed(after)))
+    verdict.baselineFindings = baseline->lint.findings.size();
+    for (PlacedFinding& finding : matcher->newOnes(placed(baseline->lint), placed(after)))
       verdict.newFindings.push_back({finding.rule, finding.producer, finding.consumer, std::move(finding.message)});
     compareSoftClauses(matcher->k0Names(), matcher->k1Names());
-    return {};
   }
 
   /// Findings of the strict runs of all cases and deliveries, one for each rule and pair of instructions.
@@ -161,13 +177,14 @@ class Gate {
     return list;
   }
 
-  void compareStrictFindings(const Baseline& baseline, const Differential& runs) {
+  void compareStrictFindings(const Differential& runs) {
     std::vector<const StrictCase*> before, after;
-    for (const BaselineCase& entry : baseline.cases)
+    for (const BaselineCase& entry : baseline->cases)
       if (entry.strict)
         before.push_back(&*entry.strict);
-    for (const StrictCase& entry : runs.strict)
-      after.push_back(&entry);
+    for (const auto& entry : runs.strict)
+      if (entry)
+        after.push_back(&*entry);
     const std::vector<PlacedFinding> known = strictFindings(before);
     const auto plain = [](const PlacedFinding& finding) {
       return Finding{finding.rule, finding.producer, finding.consumer, finding.message};
@@ -176,12 +193,12 @@ class Gate {
       verdict.knownStrictFindings.push_back(plain(finding));
     for (const PlacedFinding& finding : matcher->newOnes(known, strictFindings(after)))
       verdict.newStrictFindings.push_back(plain(finding));
-    for (std::size_t c = 0; c < dispatch.cases.size(); ++c) {
-      const std::optional<StrictCase>& k0Case = baseline.cases[c].strict;
+    for (std::size_t c = 0; c < baseline->cases.size(); ++c) {
+      const std::optional<StrictCase>& k0Case = baseline->cases[c].strict;
       if (!k0Case)
         continue;
       StrictSummary& summary = verdict.strict.emplace_back();
-      summary.name = dispatch.cases[c].name;
+      summary.name = baseline->varied.dispatch.cases[c].name;
       summary.workgroups = k0Case->extent();
       for (const StrictRun& run : k0Case->runs) {
         summary.deliveries.emplace_back(emulator::deliveryName(run.delivery));
@@ -248,83 +265,90 @@ class Gate {
             kernels.insert(k);
       }
     };
-    collect(pair.k0, edits);
-    collect(pair.k1, newBlocks);
+    collect(pair.k0, edits.k0);
+    collect(pair.k1, edits.k1);
     return kernels;
   }
 
-  bool prove(std::string& whyNot) {
+  void prove() {
+    if (!options.prove)
+      return;
     for (const std::size_t index : editedKernels()) {
       const std::string& name = k0.kernels()[index].name;
       const auto proof = proveEquivalent(k0, k1, name);
       const std::string line = proof ? proof->reason : proof.error().message;
       verdict.proof += fmt::format("{}{}: {}", verdict.proof.empty() ? "" : "; ", name, line);
       if (!proof || proof->status != ProofStatus::proved) {
-        whyNot = line;
-        return false;
+        whyNotProved = line;
+        return;
       }
     }
-    return true;
+    if (ldsChanged)
+      whyNotProved = "the proof does not cover a changed LDS size";
+    else
+      proved = true;
   }
 
-  void collectUncovered(const std::set<std::uint64_t>& executed0, const std::set<std::uint64_t>& executed1) {
-    const auto runs = [](const Block& block, const std::set<std::uint64_t>& executed) {
-      const auto first = executed.lower_bound(block.address);
-      return first != executed.end() && *first < block.address + block.size;
-    };
-    for (const BlockId id : edits)
-      if (!runs(pair.k0.blocks[id], executed0))
-        verdict.uncoveredEdits.push_back(pair.k0.blocks[id].address);
-    for (const BlockId id : newBlocks)
-      if (!runs(pair.k1.blocks[id], executed1))
-        verdict.uncoveredNew.push_back(pair.k1.blocks[id].address);
-  }
-
-  std::shared_ptr<const Baseline> usableBaseline() const {
-    const auto& given = options.baseline;
-    const bool fits = given && given->seeds == options.seeds && given->dataVariants == options.dataVariants &&
-                      given->strict == options.strict && given->cases.size() == dispatch.cases.size() &&
-                      given->k0Sha256 == sha256Hex(k0.bytes());
-    return fits ? given : nullptr;
-  }
-
-  Result<Verdict> compareRuns(bool proved, const std::string& whyNotProved) {
-    std::shared_ptr<const Baseline> baseline = usableBaseline();
-    if (!baseline) {
-      ASMEVO_TRY(baseline, measureVaried(k0, dispatch, givenCases, device, options));
-    }
-    Differential runs = runDifferential(*baseline, k1, dispatch, device, options, deadline);
-    verdict.cases = std::move(runs.cases);
-    compareStrictFindings(*baseline, runs);
-    bool unjudged = false; // a buffer to be bit-equal that K0 does not compute alike itself
-    for (std::size_t c = 0; c < dispatch.cases.size(); ++c)
+  /// A buffer to be bit-equal that K0 does not compute alike itself on one of the dispatch's own cases; on variants it
+  /// is named only.
+  bool collectUnstable() {
+    bool unjudged = false;
+    for (std::size_t c = 0; c < baseline->cases.size(); ++c) {
+      const dispatch::Case& launch = baseline->varied.dispatch.cases[c];
+      if (!baseline->cases[c].skipped.empty())
+        continue;
       for (const Unstable& unstable : baseline->cases[c].unstable) {
-        const std::string& name = dispatch.cases[c].buffers[unstable.buffer].name;
-        const bool bitwise = dispatch.cases[c].comparisonOf(name).mode == dispatch::Comparison::Mode::bitwise;
-        unjudged |= bitwise;
-        verdict.nondeterminism.push_back(fmt::format("{}: {}", dispatch.cases[c].name, unstable.detail));
+        const auto rule = launch.comparisonOf(launch.buffers[unstable.buffer].name).mode;
+        unjudged |= !baseline->isVariant(c) && rule == dispatch::Comparison::Mode::bitwise;
+        verdict.nondeterminism.push_back(fmt::format("{}: {}", launch.name, unstable.detail));
       }
-    collectUncovered(baseline->executed, runs.executed);
+    }
+    return unjudged;
+  }
+
+  Result<Verdict> judgeRuns(Differential& runs) {
+    compareStrictFindings(runs);
+    const bool unjudged = collectUnstable();
+    verdict.edits = reportEdits(k0, k1, pair, alignment, edits, *baseline, runs);
+    verdict.cases = std::move(runs.cases);
+    for (const EditReport& edit : verdict.edits)
+      if (edit.cases == 0 && edit.k0Begin != 0)
+        verdict.uncoveredEdits.push_back(edit.k0Begin);
+      else if (edit.cases == 0)
+        verdict.uncoveredNew.push_back(edit.k1Begin);
     if (!accepted(runs.level))
-      return conclude(runs.level, runs.reason);
+      return reject(runs.gate, runs.level, runs.reason);
     if (!verdict.newStrictFindings.empty())
-      return conclude(Level::unsafe, fmt::format("strict run: {}", verdict.newStrictFindings.front().message));
+      return reject("strict", Level::unsafe, fmt::format("strict run: {}", verdict.newStrictFindings.front().message));
+    const Level tested = runs.level == Level::tolerance ? Level::tolerance : Level::exact;
+    for (EditReport& edit : verdict.edits)
+      edit.level = proved ? Level::proved : isCovered(edit, baseline->strict) ? tested : Level::unknown;
     if (proved)
       return conclude(Level::proved, verdict.proof.empty() ? "no instruction differs" : verdict.proof);
     if (unjudged)
-      return conclude(Level::refused,
-                      fmt::format("{}; state a tolerance for it, or ignore it", verdict.nondeterminism.front()));
-    if (!verdict.uncoveredEdits.empty())
-      return conclude(Level::unknown,
-                      fmt::format("no case executes the edited block at {:#x}, and no proof covers it ({})",
-                                  verdict.uncoveredEdits.front(), whyNotProved));
-    if (!verdict.uncoveredNew.empty())
-      return conclude(Level::unknown,
-                      fmt::format("no case executes K1's new block at {:#x}, and no proof covers it ({})",
-                                  verdict.uncoveredNew.front(), whyNotProved));
-    if (runs.level == Level::tolerance)
+      return reject("determinism", Level::refused,
+                    fmt::format("{}; state a tolerance for it, or ignore it", verdict.nondeterminism.front()));
+    for (const EditReport& edit : verdict.edits)
+      if (edit.level == Level::unknown)
+        return reject("coverage", Level::unknown, notCovered(edit));
+    if (options.mutationScore && *options.mutationScore < options.mutationThreshold)
+      return reject("mutation", Level::unknown,
+                    fmt::format("not proved ({}), and the cases notice only {:.4f} of planted mutants: {} is asked for",
+                                whyNotProved, *options.mutationScore, options.mutationThreshold));
+    if (tested == Level::tolerance)
       return conclude(Level::tolerance, "equal only within the tolerances that the dispatch states");
     return conclude(Level::exact, fmt::format("every buffer of every case is bit-equal; not proved: {}", whyNotProved));
+  }
+
+  std::string notCovered(const EditReport& edit) const {
+    const bool old = edit.k0Begin != 0;
+    const std::string what =
+        fmt::format("{} block at {:#x}", old ? "the edited" : "K1's new", old ? edit.k0Begin : edit.k1Begin);
+    if (edit.cases != 0)
+      return fmt::format("no case goes round the loop of {} more than once, and no proof covers it ({})", what,
+                         whyNotProved);
+    return fmt::format("no case executes {}, and no proof covers it ({}){}{}", what, whyNotProved,
+                       edit.reach.empty() ? "" : ": ", edit.reach.empty() ? "" : edit.reach.front());
   }
 };
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,21 @@ struct Options {
   std::vector<std::uint64_t> seeds = {0, 1}; ///< wave interleavings and poison seeds of the differential runs
   bool prove = true;                         ///< try the value-graph proof of edited blocks
   double timeLimitSeconds = 0;               ///< 0: none
-  unsigned dataVariants = 3;                 ///< further runs of each case with its floats permuted (data_variants.h)
-  unsigned threads = 1;                      ///< host threads of a run; more than one makes atomics' order vary
-  bool strict = true; ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
+  /// Rounds of adversarial variants of each case: other data, and with the first round other sizes (data_variants.h).
+  unsigned dataVariants = 1;
+  unsigned threads = 1; ///< host threads of a run; more than one makes atomics' order vary
+  bool strict = true;   ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
   /// Wave-instructions of one strict run; of a larger dispatch a sample of workgroups runs.
   std::uint64_t strictBudget = 4'000'000;
+  std::uint64_t variantBudget = 8'000'000;    ///< likewise of a run of a variant
+  std::uint64_t variantStrictBudget = 50'000; ///< and of its strict run
+  /// Cheapest gate first, and nothing after the first rejection: for many candidates of which most are wrong. The level
+  /// is accepted or not as without; the report is not complete.
+  bool stopAtFirst = false;
+  /// What the cases notice of planted mutants (mutation/score.h). Below the threshold nothing is `exact` or
+  /// `tolerance`.
+  std::optional<double> mutationScore;
+  double mutationThreshold = 0.99;
   /// K0's own runs, measured once for many candidates (measureBaseline). Used only if it is of this K0 and these seeds.
   std::shared_ptr<const Baseline> baseline;
 };
@@ -46,7 +57,8 @@ struct Options {
 struct CaseResult {
   std::string name;
   bool equal = false;
-  std::string detail; ///< first difference, guard violation or fault
+  bool skipped = false; ///< a variant that K0 is not made for: `detail` says why
+  std::string detail;   ///< first difference, guard violation or fault
   std::uint64_t waveInstructions = 0;
 };
 
@@ -58,9 +70,26 @@ struct StrictSummary {
   std::vector<std::string> notes; ///< what limits the judgement
 };
 
+/// One edit: a block of K0 with its counterpart, or a block that only one of the two has.
+struct EditReport {
+  std::uint64_t k0Begin = 0, k0End = 0; ///< both 0: new in K1
+  std::uint64_t k1Begin = 0, k1End = 0; ///< both 0: gone
+  std::size_t removed = 0, added = 0;   ///< instructions that the other does not have at this place
+  Level level = Level::unknown;         ///< proved, exact, tolerance; unknown where neither proof nor run covers it
+  std::size_t cases = 0;                ///< that execute it
+  std::string firstCase;                ///< name of the first of them
+  /// Of its instructions in strict runs: executions of waves with all lanes, some, none.
+  std::uint64_t execFull = 0, execPartial = 0, execNone = 0;
+  bool inLoop = false, backEdgeTaken = false; ///< in the strict runs
+  std::vector<std::string> reach;             ///< not executed: what decides whether it is
+};
+
 struct Verdict {
   Level level = Level::unknown;
   std::string reason; ///< one line: why not better
+  /// What rejected it: frame, lint, differential, strict, coverage, determinism, mutation. Empty where accepted.
+  std::string gate;
+  std::vector<EditReport> edits;
   std::vector<CaseResult> cases;
   std::vector<Finding> newFindings;          ///< static findings of K1 that K0 does not have
   std::size_t baselineFindings = 0;          ///< what K0 itself violates
@@ -73,7 +102,10 @@ struct Verdict {
   std::vector<std::string> otherChanges;   ///< resources K1 declares differently
   std::string proof;                       ///< outcome of the value proof per kernel, "" if not tried
   std::vector<std::uint64_t> seeds;        ///< of the differential runs
-  unsigned dataVariants = 0;               ///< of each case; their results follow the cases' own
+  unsigned dataVariants = 0;               ///< rounds for each case; their results follow the cases' own
+  std::size_t givenCases = 0;              ///< the dispatch's own
+  std::size_t sizesWithoutNews = 0;        ///< size variants not run, as they execute nothing that others do not
+  std::vector<std::string> leftOut;        ///< variants that were not made, and why
   std::size_t editedBlocks = 0;            ///< of K0, with those that are gone; plus new ones of K1
 };
 

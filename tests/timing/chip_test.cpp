@@ -27,7 +27,7 @@ std::string loadError(const nlohmann::json& json) {
 }
 
 TEST(ChipFiles, BuiltInChips) {
-  EXPECT_EQ(chipNames(), (std::vector<std::string>{"mi300a", "mi300x", "mi308x"}));
+  EXPECT_EQ(chipNames(), (std::vector<std::string>{"mi300a", "mi300x", "mi308x", "mi350x"}));
   EXPECT_EQ(chip("mi300x").xcds * chip("mi300x").cusPerXcd, 304U);
   EXPECT_EQ(chip("mi300a").xcds * chip("mi300a").cusPerXcd, 228U);
   EXPECT_EQ(chip("mi308x").xcds * chip("mi308x").cusPerXcd, 80U);

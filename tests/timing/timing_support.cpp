@@ -41,101 +41,20 @@ Program::Program(std::vector<std::string> statements) {
     ADD_FAILURE() << "no codec for gfx942";
     return;
   }
-  statements.push_back("s_endpgm");
-  for (const std::string& statement : statements) {
-    auto assembled = codec->assemble(statement);
-    if (!assembled) {
-      ADD_FAILURE() << statement << ": " << assembled.error().message;
-      assembled = codec->assemble("s_nop 0");
-    }
-    offsets.push_back(static_cast<std::uint32_t>(byDword.size() * 4));
-    byDword.push_back(*assembled);
-    byDword.resize(byDword.size() + (*assembled)->size / 4U - 1, nullptr);
-  }
-}
-
-WaveBuilder& WaveBuilder::step(std::size_t index) {
-  trace.path.push_back(program.offset(index));
-  return *this;
-}
-
-WaveBuilder& WaveBuilder::run(std::size_t first, std::size_t last) {
-  for (std::size_t i = first; i < last; ++i)
-    step(i);
-  return *this;
-}
-
-emulator::MemoryAccess& WaveBuilder::access(emulator::Space space, unsigned bytesPerLane, bool store) {
-  emulator::MemoryAccess& added = trace.accesses.emplace_back();
-  added.step = static_cast<std::uint32_t>(trace.path.size() - 1);
-  added.space = space;
-  added.store = store;
-  added.bytesPerLane = static_cast<std::uint8_t>(bytesPerLane);
-  added.activeLanes = 64;
-  added.firstLine = static_cast<std::uint32_t>(trace.lines.size());
-  added.firstLane = static_cast<std::uint32_t>(trace.ldsAddresses.size());
-  return added;
-}
-
-WaveBuilder& WaveBuilder::global(std::uint64_t address, unsigned bytesPerLane, bool store) {
-  emulator::MemoryAccess& added = access(emulator::Space::global, bytesPerLane, store);
-  for (std::uint64_t line = address / 64; line <= (address + 64 * bytesPerLane - 1) / 64; ++line)
-    trace.lines.push_back(line);
-  added.lineCount = static_cast<std::uint16_t>(trace.lines.size() - added.firstLine);
-  return *this;
-}
-
-WaveBuilder& WaveBuilder::strided(std::uint64_t address, unsigned bytesPerLane, unsigned strideBytes) {
-  emulator::MemoryAccess& added = access(emulator::Space::global, bytesPerLane, false);
-  for (std::uint64_t lane = 0; lane < 64; ++lane) {
-    const std::uint64_t line = (address + lane * strideBytes) / 64;
-    if (trace.lines.size() == added.firstLine || trace.lines.back() != line)
-      trace.lines.push_back(line);
-  }
-  added.lineCount = static_cast<std::uint16_t>(trace.lines.size() - added.firstLine);
-  return *this;
-}
-
-WaveBuilder& WaveBuilder::scalar(std::uint64_t address, unsigned bytes) {
-  emulator::MemoryAccess& added = access(emulator::Space::scalar, 4, false);
-  for (std::uint64_t line = address / 64; line <= (address + bytes - 1) / 64; ++line)
-    trace.lines.push_back(line);
-  added.lineCount = static_cast<std::uint16_t>(trace.lines.size() - added.firstLine);
-  return *this;
-}
-
-WaveBuilder& WaveBuilder::lds(unsigned bytesPerLane, unsigned strideBytes, bool store) {
-  access(emulator::Space::lds, bytesPerLane, store);
-  for (unsigned lane = 0; lane < 64; ++lane)
-    trace.ldsAddresses.push_back(lane * strideBytes);
-  return *this;
+  auto assembled = SyntheticProgram::assemble(*codec, std::move(statements));
+  if (assembled)
+    static_cast<SyntheticProgram&>(*this) = *std::move(assembled);
+  else
+    ADD_FAILURE() << assembled.error().message;
 }
 
 Replay simulateGroups(const Program& program, const std::vector<emulator::WorkgroupTrace>& groups, unsigned residents,
                       const Chip& onChip) {
-  Replay run;
-  const Parameters parameters = Parameters::of(onChip);
-  const std::vector<StaticInst> code = analyseCode(program.code(), 0, parameters);
-  auto set = TraceSet::prepare(groups, code);
-  if (!set) {
-    ADD_FAILURE() << set.error().message;
-    return run;
-  }
-  CuLaunch launch;
-  for (unsigned i = 0; i < groups.size(); ++i)
-    launch.traces.push_back(i);
-  launch.residents = residents;
-  std::vector<IssueEvent> log;
-  auto result = simulateCu(parameters, code, *set, launch, &log);
-  if (!result) {
-    ADD_FAILURE() << result.error().message;
-    return run;
-  }
-  run.result = *std::move(result);
-  run.issue.resize(run.result.waves);
-  for (const IssueEvent& event : log)
-    run.issue[event.wave].push_back(event.clk);
-  return run;
+  auto run = replay(onChip, program.code(), 0, groups, residents);
+  if (run)
+    return *std::move(run);
+  ADD_FAILURE() << run.error().message;
+  return {};
 }
 
 Replay simulate(const Program& program, std::vector<emulator::WaveTrace> waves, const Chip& onChip) {

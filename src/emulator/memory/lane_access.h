@@ -76,7 +76,7 @@ void reportLdsDma(Wave& wave, const Op* op, std::uint64_t exec, std::uint32_t ba
 /// `shape.bytes`: those in range.
 void reportScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t guestAddress);
 /// Traces an LDS operation without observing it.
-void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses);
+void traceLds(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses);
 
 /// The wave's memory fault for one lane. `why` may be empty.
 void failAccess(Wave& wave, const Op* op, const AccessShape& shape, unsigned lane, std::uint64_t guestAddress,

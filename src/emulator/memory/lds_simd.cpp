@@ -157,13 +157,13 @@ template <bool Append> void appendOrConsume(Wave& wave, const Op* op) {
 }
 
 /// Traces an operation that uses the LDS crossbar but no LDS memory: nothing to observe.
-void traceCrossbar(Wave& wave) {
+void traceCrossbar(Wave& wave, const Op* op) {
   if (!wave.trace)
     return;
   std::uint32_t addresses[64];
   for (unsigned lane = 0; lane < 64; ++lane)
     addresses[lane] = 4 * lane;
-  traceLds(wave, {4, false, false}, wave.exec(), addresses);
+  traceLds(wave, op, {4, false, false}, wave.exec(), addresses);
 }
 
 /// ds_permute_b32 pushes a lane's data to lane address/4; of several the highest lane wins; lanes that get none read 0.
@@ -175,7 +175,7 @@ void permute(Wave& wave, const Op* op) {
     result[((address[lane] + static_cast<std::uint32_t>(op->aux)) / 4) % 64] = data[lane];
   });
   if (wave.reports) [[unlikely]]
-    traceCrossbar(wave);
+    traceCrossbar(wave, op);
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = result[lane]; });
   ASMEVO_NEXT(wave, op);
@@ -191,7 +191,7 @@ void backwardPermute(Wave& wave, const Op* op) {
     result[lane] = exec >> from & 1 ? data[from] : 0;
   }
   if (wave.reports) [[unlikely]]
-    traceCrossbar(wave);
+    traceCrossbar(wave, op);
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = result[lane]; });
   ASMEVO_NEXT(wave, op);
@@ -206,7 +206,7 @@ void swizzle(Wave& wave, const Op* op) {
   for (unsigned lane = 0; lane < 64; ++lane)
     result[lane] = exec >> source[lane] & 1 ? data[source[lane]] : 0;
   if (wave.reports) [[unlikely]]
-    traceCrossbar(wave);
+    traceCrossbar(wave, op);
   std::uint32_t* to = wave.lanes(op->dst);
   forLanes(exec, [&](unsigned lane) { to[lane] = result[lane]; });
   ASMEVO_NEXT(wave, op);

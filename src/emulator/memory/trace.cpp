@@ -2,6 +2,7 @@
 #include "emulator/observe/watch.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace asmevo::emulator {
@@ -10,7 +11,15 @@ namespace {
 
 constexpr std::uint64_t lineBytes = 64;
 
-MemoryAccess& append(Wave& wave, const AccessShape& shape, Space space, std::uint64_t exec) {
+std::uint8_t policyOf(const isa::Modifiers& mods) {
+  return static_cast<std::uint8_t>((mods.nt ? policyNt : 0) | (mods.sc0 ? policySc0 : 0) | (mods.sc1 ? policySc1 : 0));
+}
+
+bool returnsData(const Op* op, const AccessShape& shape) {
+  return shape.atomic ? !op->inst->operands.empty() && op->inst->operands.front().isDef : !shape.store;
+}
+
+MemoryAccess& append(Wave& wave, const Op* op, const AccessShape& shape, Space space, std::uint64_t exec) {
   WaveTrace& trace = *wave.trace;
   MemoryAccess access;
   access.step = static_cast<std::uint32_t>(trace.path.size() - 1);
@@ -19,6 +28,8 @@ MemoryAccess& append(Wave& wave, const AccessShape& shape, Space space, std::uin
   access.atomic = shape.atomic;
   access.bytesPerLane = static_cast<std::uint8_t>(shape.bytes);
   access.activeLanes = static_cast<std::uint8_t>(std::popcount(exec));
+  access.returns = returnsData(op, shape);
+  access.cachePolicy = policyOf(op->inst->mods);
   trace.accesses.push_back(access);
   return trace.accesses.back();
 }
@@ -31,13 +42,49 @@ void addLines(WaveTrace& trace, MemoryAccess& access, std::vector<std::uint64_t>
   trace.lines.insert(trace.lines.end(), lines.begin(), lines.end());
 }
 
+/// See MemoryAccess::lookups.
+std::uint16_t lookupsOf(const LaneAccess& access, std::uint64_t reached, unsigned bytes) {
+  const unsigned groupLanes = bytes <= 4 ? 16 : 4;
+  unsigned count = 0;
+  for (unsigned first = 0; first < 64; first += groupLanes) {
+    std::array<std::uint64_t, 16> blocks; // groups of four: a lane of 16 bytes may straddle two blocks
+    unsigned distinct = 0;
+    const auto see = [&](std::uint64_t block) {
+      const auto end = blocks.begin() + distinct;
+      if (distinct < blocks.size() && (distinct == 0 || end[-1] != block) && std::find(blocks.begin(), end, block) == end)
+        blocks[distinct++] = block;
+    };
+    for (unsigned lane = first; lane < first + groupLanes; ++lane)
+      if (reached >> lane & 1) {
+        see(access.at[lane] / lineBytes);
+        see((access.at[lane] + bytes - 1) / lineBytes);
+      }
+    count += distinct;
+  }
+  return static_cast<std::uint16_t>(count);
+}
+
+/// See MemoryAccess::passes.
+std::uint16_t passesOf(const LaneAccess& access, std::uint64_t reached) {
+  std::array<std::uint64_t, 64> dwords;
+  unsigned count = 0;
+  forLanes(reached, [&](unsigned lane) { dwords[count++] = access.at[lane]; });
+  std::sort(dwords.begin(), dwords.begin() + count);
+  unsigned most = 1, run = 1;
+  for (unsigned i = 1; i < count; ++i) {
+    run = dwords[i] == dwords[i - 1] ? run + 1 : 1;
+    most = std::max(most, run);
+  }
+  return static_cast<std::uint16_t>(most);
+}
+
 AccessEvent eventOf(const Op* op, const AccessShape& shape, Space space, std::uint64_t exec) {
   AccessEvent event;
   event.space = space;
   event.load = !shape.store;
   event.store = shape.store && !shape.atomic;
   event.atomic = shape.atomic;
-  event.returns = shape.atomic && !op->inst->operands.empty() && op->inst->operands.front().isDef;
+  event.returns = shape.atomic && returnsData(op, shape);
   event.bytes = static_cast<std::uint8_t>(shape.bytes);
   event.exec = exec;
   event.valid.fill(exec);
@@ -52,8 +99,13 @@ void traceVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneA
   std::uint64_t reached = access.exec;
   if (!access.allValid)
     reached = access.valid[0] | access.valid[1] | access.valid[2] | access.valid[3];
-  MemoryAccess& entry = append(wave, shape, isScratch ? Space::scratch : Space::global, reached);
+  MemoryAccess& entry = append(wave, op, shape, isScratch ? Space::scratch : Space::global, reached);
   entry.ldsDma = ldsDma;
+  entry.returns &= !ldsDma;
+  if (!isScratch)
+    entry.lookups = lookupsOf(access, reached, shape.bytes);
+  if (shape.atomic)
+    entry.passes = passesOf(access, reached);
   std::vector<std::uint64_t> lines;
   forLanes(reached, [&](unsigned lane) {
     for (unsigned k = 0; k < shape.bytes; k += 4) {
@@ -74,8 +126,10 @@ void traceVector(Wave& wave, const Op* op, const AccessShape& shape, const LaneA
   addLines(*wave.trace, entry, lines);
 }
 
-void traceScalar(Wave& wave, const AccessShape& shape, std::uint64_t guestAddress) {
-  MemoryAccess& entry = append(wave, shape, Space::scalar, 1);
+void traceScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t guestAddress) {
+  MemoryAccess& entry = append(wave, op, shape, Space::scalar, 1);
+  const Region* const region = wave.memory->regionAt(guestAddress);
+  entry.kernarg = region && region->name == kernargRegionName;
   std::vector<std::uint64_t> lines;
   for (std::uint64_t line = guestAddress / lineBytes; line <= (guestAddress + shape.bytes - 1) / lineBytes; ++line)
     lines.push_back(line);
@@ -137,7 +191,7 @@ void reportVector(Wave& wave, const Op* op, const AccessShape& shape, const Lane
 void reportLds(Wave& wave, const Op* op, const AccessShape& shape, const LaneAccess& access,
                const std::uint32_t* addresses) {
   if (wave.trace)
-    traceLds(wave, shape, access.exec, addresses);
+    traceLds(wave, op, shape, access.exec, addresses);
   if (!wave.watch)
     return;
   alignas(64) std::uint64_t address[64];
@@ -167,7 +221,7 @@ void reportLdsDma(Wave& wave, const Op* op, std::uint64_t exec, std::uint32_t ba
 
 void reportScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t guestAddress) {
   if (wave.trace)
-    traceScalar(wave, shape, guestAddress);
+    traceScalar(wave, op, shape, guestAddress);
   if (!wave.watch || shape.bytes == 0)
     return;
   AccessEvent event = eventOf(op, shape, Space::scalar, 1);
@@ -175,8 +229,8 @@ void reportScalar(Wave& wave, const Op* op, const AccessShape& shape, std::uint6
   wave.watch->access(wave, op, event);
 }
 
-void traceLds(Wave& wave, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses) {
-  MemoryAccess& entry = append(wave, shape, Space::lds, exec);
+void traceLds(Wave& wave, const Op* op, const AccessShape& shape, std::uint64_t exec, const std::uint32_t* addresses) {
+  MemoryAccess& entry = append(wave, op, shape, Space::lds, exec);
   std::vector<std::uint32_t>& all = wave.trace->ldsAddresses;
   entry.firstLane = static_cast<std::uint32_t>(all.size());
   for (unsigned lane = 0; lane < 64; ++lane)

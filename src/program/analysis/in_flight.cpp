@@ -2,37 +2,14 @@
 
 namespace asmevo::program {
 
-using isa::InstClass;
-
 Counting countingOf(const isa::Instruction& inst) {
-  constexpr std::size_t vm = 0, lgkm = 1;
+  static const WaitModel gfx9(WaitModel::Generation::gfx9);
   Counting result;
-  switch (inst.cls) {
-  case InstClass::vmem:
-    // Invalidations need no wait and are not counted (LLVM SIInsertWaitcnts: "BUFFER_INV"); leaving an operation out of
-    // the count is the safe side.
-    result.counts[vm] = result.inOrder[vm] = inst.base != "buffer_inv" && !inst.base.starts_with("buffer_wbinvl1");
-    break;
-  case InstClass::global:
-  case InstClass::scratch:
-    result.counts[vm] = result.inOrder[vm] = true;
-    break;
-  case InstClass::flat:
-    result.counts = {true, true};
-    break;
-  case InstClass::lds:
-    result.counts[lgkm] = true;
-    result.inOrder[lgkm] = !inst.mods.gds && !inst.base.starts_with("ds_gws_");
-    break;
-  case InstClass::smem:
-    result.counts[lgkm] = true;
-    break;
-  case InstClass::message:
-    result.counts[lgkm] = inst.base.starts_with("s_sendmsg");
-    break;
-  default:
-    break;
-  }
+  for (const CounterUse& use : gfx9.usesOf(inst))
+    if (const auto counter = static_cast<std::size_t>(use.counter); counter < counterCount) {
+      result.counts[counter] = true;
+      result.inOrder[counter] = use.stream != Stream::none;
+    }
   return result;
 }
 

@@ -10,6 +10,7 @@
 /// were A outstanding, so would those be. Operations without order are complete only at zero.
 #pragma once
 
+#include "program/analysis/wait_model.h"
 #include "program/program.h"
 
 #include <algorithm>
@@ -18,12 +19,12 @@
 
 namespace asmevo::program {
 
-enum class Counter : std::uint8_t { vm, lgkm };
+/// Of gfx9's counters, those that registers of compute kernels depend on: vm and lgkm.
 inline constexpr std::size_t counterCount = 2;
 /// Largest value a wait can ask for and still mean something; more operations than that may have stalled the issue.
 inline constexpr std::array<std::uint8_t, counterCount> counterLimit{62, 14};
 
-/// How an instruction counts.
+/// How an instruction counts on gfx9.
 struct Counting {
   std::array<bool, counterCount> counts{};
   std::array<bool, counterCount> inOrder{};
@@ -59,6 +60,10 @@ class Ages {
   void advance(std::uint8_t limit) {
     for (auto& v : value)
       v = static_cast<std::uint8_t>(v != 0 && v <= limit ? v + 1 : v);
+  }
+  void advance(std::size_t unit, unsigned limit) {
+    if (value[unit] != 0 && value[unit] <= limit)
+      ++value[unit];
   }
   /// A wait for `limit`: what must be complete by then is.
   void complete(unsigned limit) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 namespace asmevo::program {
 
@@ -17,22 +18,41 @@ using isa::RegUnit;
 
 constexpr std::uint8_t noWaitSeen = 255;
 
+/// Which operations come back in order with each other.
+struct Way {
+  Stream stream = Stream::none;
+  ReturnPath path = ReturnPath::common;
+  bool operator==(const Way&) const = default;
+};
+
 /// One counter's operations in flight, with who issued them and the waits since.
 struct Flight {
   Ages ages;
   RegSet pending;
+  RegSet locked; ///< of those, what is still to be read, not written
   std::array<std::uint32_t, isa::regUnitCount> producer{};
   std::array<std::uint8_t, isa::regUnitCount> waited{};
+  std::array<Way, isa::regUnitCount> way{};
 
-  void issueInto(RegUnit unit, bool inOrder, std::uint32_t instruction) {
-    ages.issueInto(unit, inOrder);
+  void issueInto(RegUnit unit, const CounterUse& use, std::uint32_t instruction) {
+    ages.issueInto(unit, use.stream != Stream::none);
     pending.set(unit);
+    use.locksSources ? locked.set(unit) : locked.reset(unit);
     producer[unit] = instruction;
     waited[unit] = noWaitSeen;
+    way[unit] = {use.stream, use.path};
+  }
+  /// One more operation of a stream was issued.
+  void advance(Stream stream, unsigned limit) {
+    pending.forEach([&](RegUnit unit) {
+      if (way[unit].stream == stream)
+        ages.advance(unit, limit);
+    });
   }
   void forget(RegUnit unit) {
     ages.forget(unit);
     pending.reset(unit);
+    locked.reset(unit);
   }
   void wait(unsigned value) {
     pending.forEach([&](RegUnit unit) {
@@ -49,8 +69,24 @@ struct Flight {
       const bool fresh = !pending.test(unit);
       const bool worse = fresh || other.ages.needed(unit) < ages.needed(unit) ||
                          (other.ages.isUnordered(unit) && !ages.isUnordered(unit));
-      if (worse)
+      if (fresh) {
+        way[unit] = other.way[unit];
+        if (other.locked.test(unit))
+          locked.set(unit);
+      } else {
+        if (way[unit].stream != other.way[unit].stream && !ages.isUnordered(unit)) {
+          ages.issueInto(unit, false); // only a wait for zero covers both
+          changed = true;
+        }
+        if (locked.test(unit) && !other.locked.test(unit)) {
+          locked.reset(unit);
+          changed = true;
+        }
+      }
+      if (worse) {
         producer[unit] = other.producer[unit];
+        way[unit] = other.way[unit];
+      }
       const std::uint8_t mergedWait = fresh ? other.waited[unit] : std::max(waited[unit], other.waited[unit]);
       if (worse || waited[unit] != mergedWait)
         changed = true;
@@ -86,7 +122,7 @@ struct DmaState {
 
 struct LintState {
   bool reached = false;
-  std::array<Flight, counterCount> flight;
+  std::vector<Flight> flight; ///< by position in WaitModel::counters()
   DmaState dma;
 
   bool join(const LintState& other) {
@@ -97,10 +133,17 @@ struct LintState {
       return true;
     }
     bool changed = dma.join(other.dma);
-    for (std::size_t c = 0; c < counterCount; ++c)
+    for (std::size_t c = 0; c < flight.size(); ++c)
       changed |= flight[c].join(other.flight[c]);
     return changed;
   }
+};
+
+/// What the analysis asks about an instruction, found out once.
+struct Traits {
+  RegSet reads, writes;
+  CounterUses uses;
+  WaitModel::Waits waits;
 };
 
 class LintProblem {
@@ -109,8 +152,8 @@ class LintProblem {
   using State = LintState;
   using Engine = Solver<LintProblem>;
 
-  LintProblem(const Program& p, const std::vector<const Function*>& scope, unsigned accum)
-      : program(p), accumOffset(accum), firstInstruction(p.blocks.size()) {
+  LintProblem(const Program& p, const std::vector<const Function*>& scope, unsigned accum, const WaitModel& m)
+      : program(p), accumOffset(accum), model(m), firstInstruction(p.blocks.size()) {
     std::uint32_t count = 0;
     for (std::size_t i = 0; i < p.blocks.size(); ++i) {
       firstInstruction[i] = count;
@@ -137,6 +180,8 @@ class LintProblem {
   State initial(BlockId id) const {
     State state;
     state.reached = roots.contains(id);
+    if (state.reached)
+      state.flight.resize(model.counters().size());
     return state;
   }
   bool join(State& into, const State& from) const { return into.join(from); }
@@ -164,33 +209,43 @@ class LintProblem {
  private:
   void step(Place place, const Instr& instr, State& state, Engine* engine) {
     const isa::Instruction& inst = *instr.inst;
+    const Traits& traits = traitsOf(instr.inst);
     if (inst.cls == InstClass::waitcnt) {
-      applyWait(inst, state);
+      applyWait(traits, state);
       return;
     }
-    const Counting counting = countingOf(inst);
-    checkUses(place, inst, counting, state);
+    checkUses(place, inst, traits, state);
     if (inst.cls == InstClass::jump)
       leave(place, instr, state, engine);
     if (inst.cls == InstClass::barrier && state.dma.phase == DmaState::Phase::issued &&
         state.dma.barrier == ~std::uint32_t{0})
       state.dma.barrier = number(place);
-    if (counting.any())
-      issue(place, inst, counting, state);
+    if (traits.uses.count != 0)
+      issue(place, inst, traits, state);
   }
 
-  void applyWait(const isa::Instruction& inst, State& state) const {
-    const isa::WaitCount wait = inst.waitCount();
-    for (const Counter counter : {Counter::vm, Counter::lgkm}) {
-      const unsigned value = waitFor(wait, counter);
-      if (!isNoWait(value, counter))
-        state.flight[static_cast<std::size_t>(counter)].wait(value);
-    }
-    if (state.dma.phase == DmaState::Phase::issued && !isNoWait(wait.vm, Counter::vm) && wait.vm <= state.dma.age)
+  const Traits& traitsOf(isa::InstRef inst) {
+    const auto [entry, fresh] = known.try_emplace(inst);
+    if (fresh)
+      entry->second = {issueReads(*inst, accumOffset), inst->writes(accumOffset), model.usesOf(*inst),
+                       model.waitsOf(*inst)};
+    return entry->second;
+  }
+
+  static std::optional<unsigned> waitFor(const Traits& traits, Counter counter) {
+    return traits.waits[static_cast<std::size_t>(counter)];
+  }
+
+  void applyWait(const Traits& traits, State& state) const {
+    for (std::size_t c = 0; c < state.flight.size(); ++c)
+      if (const auto value = waitFor(traits, model.counters()[c]))
+        state.flight[c].wait(*value);
+    if (const auto value = waitFor(traits, Counter::vm);
+        state.dma.phase == DmaState::Phase::issued && value && *value <= state.dma.age)
       state.dma.phase = DmaState::Phase::waited;
   }
 
-  void checkUses(Place place, const isa::Instruction& inst, const Counting& counting, State& state) {
+  void checkUses(Place place, const isa::Instruction& inst, const Traits& traits, State& state) {
     const bool ldsRead = inst.cls == InstClass::lds && inst.mayLoad;
     if (ldsRead && state.dma.phase == DmaState::Phase::issued) {
       if (findings) {
@@ -200,27 +255,34 @@ class LintProblem {
       }
       state.dma.phase = DmaState::Phase::waited;
     }
-    if (!state.flight[0].pending.any() && !state.flight[1].pending.any())
-      return;
-    const RegSet reads = issueReads(inst, accumOffset);
-    const RegSet writes = inst.writes(accumOffset);
-    for (const Counter counter : {Counter::vm, Counter::lgkm}) {
-      Flight& flight = state.flight[static_cast<std::size_t>(counter)];
-      const auto c = static_cast<std::size_t>(counter);
-      if (!flight.pending.intersects(reads) && !flight.pending.intersects(writes))
+    for (std::size_t c = 0; c < state.flight.size(); ++c) {
+      Flight& flight = state.flight[c];
+      if (!flight.pending.any() ||
+          (!flight.pending.intersects(traits.reads) && !flight.pending.intersects(traits.writes)))
         continue;
-      RegSet uses = flight.pending & (reads | writes);
+      const Counter counter = model.counters()[c];
+      const CounterUse* own = nullptr;
+      for (const CounterUse& use : traits.uses)
+        if (use.counter == counter)
+          own = &use;
+      RegSet uses = flight.pending & (traits.reads | traits.writes);
       bool reported = false;
       uses.forEach([&](RegUnit unit) {
-        const bool isRead = reads.test(unit);
-        const bool returnsInOrder = counting.inOrder[c] && !flight.ages.isUnordered(unit);
+        const bool locked = flight.locked.test(unit);
+        const bool isRead = traits.reads.test(unit) && !locked;
+        if (locked && !traits.writes.test(unit))
+          return;
+        const bool returnsInOrder = own && own->stream != Stream::none && !locked && !flight.ages.isUnordered(unit) &&
+                                    flight.way[unit] == Way{own->stream, own->path};
         if (!isRead && returnsInOrder)
           return; // the later load of the same kind returns later
         if (findings && !reported) {
+          const auto kind = locked   ? WaitFinding::Kind::overwritesSource
+                            : isRead ? WaitFinding::Kind::readsInFlight
+                                     : WaitFinding::Kind::overwritesInFlight;
           findings->push_back(
-              {isRead ? WaitFinding::Kind::readsInFlight : WaitFinding::Kind::overwritesInFlight, counter,
-               placeOf(flight.producer[unit]), place, unit,
-               std::min<unsigned>(flight.ages.needed(unit), counterLimit[c]),
+              {kind, counter, placeOf(flight.producer[unit]), place, unit,
+               std::min<unsigned>(flight.ages.needed(unit), model.limit(counter)),
                flight.waited[unit] == noWaitSeen ? std::nullopt : std::optional<unsigned>(flight.waited[unit])});
           reported = true;
         }
@@ -229,19 +291,26 @@ class LintProblem {
     }
   }
 
-  void issue(Place place, const isa::Instruction& inst, const Counting& counting, State& state) const {
-    for (std::size_t c = 0; c < counterCount; ++c)
-      if (counting.inOrder[c])
-        state.flight[c].ages.advance(counterLimit[c]);
-    if (counting.inOrder[0] && state.dma.phase == DmaState::Phase::issued && state.dma.age < counterLimit[0])
-      ++state.dma.age;
+  void issue(Place place, const isa::Instruction& inst, const Traits& traits, State& state) const {
+    for (std::size_t c = 0; c < state.flight.size(); ++c)
+      for (const CounterUse& use : traits.uses) {
+        if (use.counter != model.counters()[c])
+          continue;
+        if (use.stream != Stream::none)
+          state.flight[c].advance(use.stream, model.limit(use.counter));
+        if (use.locksSources)
+          traits.reads.forEach([&](RegUnit unit) {
+            if (unit >= isa::vgprBase)
+              state.flight[c].issueInto(unit, use, number(place));
+          });
+        else
+          traits.writes.forEach([&](RegUnit unit) { state.flight[c].issueInto(unit, use, number(place)); });
+        if (use.counter == Counter::vm && use.stream == Stream::memory && state.dma.phase == DmaState::Phase::issued &&
+            state.dma.age < model.limit(Counter::vm))
+          ++state.dma.age;
+      }
     if (inst.isLdsDma() && state.dma.phase == DmaState::Phase::none)
       state.dma = {DmaState::Phase::issued, 0, number(place), ~std::uint32_t{0}};
-    inst.writes(accumOffset).forEach([&](RegUnit unit) {
-      for (std::size_t c = 0; c < counterCount; ++c)
-        if (counting.counts[c])
-          state.flight[c].issueInto(unit, counting.inOrder[c], number(place));
-    });
   }
 
   /// Calls go through the callee where it is known; s_setpc without target returns to all callers.
@@ -280,7 +349,7 @@ class LintProblem {
       return;
     }
     State result = found->second;
-    for (std::size_t c = 0; c < counterCount; ++c)
+    for (std::size_t c = 0; c < result.flight.size(); ++c)
       result.flight[c].pending.forEach([&](RegUnit unit) {
         const bool ours = state.flight[c].pending.test(unit);
         const bool theirs = calleeOf.contains(placeOf(result.flight[c].producer[unit]).block);
@@ -299,6 +368,8 @@ class LintProblem {
 
   const Program& program;
   unsigned accumOffset;
+  const WaitModel& model;
+  std::unordered_map<isa::InstRef, Traits> known;
   std::vector<std::uint32_t> firstInstruction; ///< by block: number of its first instruction in the program
   std::set<BlockId> roots;
   std::map<BlockId, std::vector<BlockId>> calleeOf; ///< called functions (by entry) a block belongs to
@@ -308,7 +379,7 @@ class LintProblem {
 };
 
 std::vector<WaitFinding> analyse(const Program& program, const std::vector<const Function*>& scope,
-                                 unsigned accumOffset) {
+                                 unsigned accumOffset, const WaitModel& model) {
   std::vector<BlockId> order;
   std::vector<bool> seen(program.blocks.size());
   for (const Function* function : scope)
@@ -317,7 +388,7 @@ std::vector<WaitFinding> analyse(const Program& program, const std::vector<const
         seen[id] = true;
         order.push_back(id);
       }
-  LintProblem problem(program, scope, accumOffset);
+  LintProblem problem(program, scope, accumOffset, model);
   Solver<LintProblem> solver(program, order, problem);
   solver.run();
   std::vector<WaitFinding> findings;
@@ -332,16 +403,17 @@ std::vector<WaitFinding> analyse(const Program& program, const std::vector<const
 
 } // namespace
 
-std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOffset) {
+std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOffset, const WaitModel& model) {
   std::vector<const Function*> scope;
   scope.reserve(program.functions.size());
   for (const Function& function : program.functions)
     scope.push_back(&function);
-  return analyse(program, scope, accumOffset);
+  return analyse(program, scope, accumOffset, model);
 }
 
-std::vector<WaitFinding> uncoveredUses(const Program& program, const Function& function, unsigned accumOffset) {
-  return analyse(program, callClosure(program, function, UnknownCallees::leaveOut).functions, accumOffset);
+std::vector<WaitFinding> uncoveredUses(const Program& program, const Function& function, unsigned accumOffset,
+                                       const WaitModel& model) {
+  return analyse(program, callClosure(program, function, UnknownCallees::leaveOut).functions, accumOffset, model);
 }
 
 } // namespace asmevo::program

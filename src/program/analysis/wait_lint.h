@@ -13,6 +13,7 @@ struct WaitFinding {
   enum class Kind {
     readsInFlight,      ///< reads the destination of a load that may be in flight
     overwritesInFlight, ///< writes it, with an operation that does not return in order with that load
+    overwritesSource,   ///< writes what an export or GDS operation in flight has yet to read
     ldsDma,             ///< LDS is read, or a barrier passed, with the first LDS-DMA never waited for
   };
   Kind kind = Kind::readsInFlight;
@@ -23,11 +24,13 @@ struct WaitFinding {
   std::optional<unsigned> present; ///< weakest wait since the producer that was not enough; nothing: no wait at all
 };
 
-/// Needs complete instructions of a gfx9 or gfx940 target. A callee that is not known is taken to wait for everything
-/// on entry and before it returns, as LLVM's do. Indirect VGPR accesses (S_SET_GPR_IDX_*) are not followed.
-std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOffset);
+/// Needs complete instructions. A callee that is not known is taken to wait for everything on entry and before it
+/// returns, as LLVM's do. Indirect VGPR accesses (S_SET_GPR_IDX_*) are not followed.
+std::vector<WaitFinding> uncoveredUses(const Program& program, unsigned accumOffset,
+                                       const WaitModel& model = WaitModel(WaitModel::Generation::gfx9));
 
 /// The same for the blocks that one function reaches, with its own accum_offset.
-std::vector<WaitFinding> uncoveredUses(const Program& program, const Function& function, unsigned accumOffset);
+std::vector<WaitFinding> uncoveredUses(const Program& program, const Function& function, unsigned accumOffset,
+                                       const WaitModel& model = WaitModel(WaitModel::Generation::gfx9));
 
 } // namespace asmevo::program

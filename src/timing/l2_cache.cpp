@@ -1,0 +1,104 @@
+#include "timing/l2_cache.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace asmevo::timing {
+namespace {
+
+constexpr double lineBytes = 128;
+
+/// Lines of one channel that are one CU's.
+double linesPerChannel(const Parameters& p, const ChipLoad& load) {
+  return p.l2Bytes / lineBytes / p.l2Channels / load.activeCusPerXcd;
+}
+
+std::size_t setsOf(const Parameters& p, const ChipLoad& load) {
+  return static_cast<std::size_t>(std::max(1.0, std::round(linesPerChannel(p, load) / p.l2Ways)));
+}
+
+std::size_t waysOf(const Parameters& p, const ChipLoad& load) {
+  return static_cast<std::size_t>(
+      std::max(1.0, std::round(linesPerChannel(p, load) / static_cast<double>(setsOf(p, load)))));
+}
+
+} // namespace
+
+L2Cache::L2Cache(const Parameters& parameters, const ChipLoad& load, const TraceSet& traces)
+    : p(parameters), set(traces), channels(static_cast<std::size_t>(p.l2Channels)), setsPerChannel(setsOf(p, load)),
+      cus(load.activeCusPerXcd), tags(channels * setsPerChannel, waysOf(p, load)), link(p.l2BytesPerClkPerCu),
+      memory(p, load, traces.lines.size()) {}
+
+double L2Cache::queueAt(std::size_t channel, const LineRequest& request, double now) {
+  const double perChannel = (request.kind == RequestKind::load ? p.l2BytesPerClkPerXcd : p.l2WriteBytesPerClkPerXcd) /
+                            static_cast<double>(channels);
+  double own = request.bytes / perChannel;
+  if (request.kind == RequestKind::atomic)
+    own = std::max(own, p.atomicClkPerPass * request.passes);
+  const double wait = std::max(0.0, free[channel] - now);
+  const auto add = [&](std::size_t c, double clk) {
+    free[c] = std::max(free[c], now) + clk;
+    busy[c] += clk;
+  };
+  // The others' requests of the same instruction lie k strides away: on how many channels does that put them?
+  std::size_t spread = channels;
+  if (request.stride != unknownStride) {
+    const auto period = static_cast<std::size_t>(p.l2InterleaveBytes) * channels;
+    const std::size_t step = static_cast<std::size_t>(request.stride) * static_cast<std::size_t>(p.xcds) % period;
+    spread = std::min(channels, period / std::gcd(step, period));
+  }
+  const double each = own * cus / static_cast<double>(spread);
+  for (std::size_t c = channel % (channels / spread); c < channels; c += channels / spread)
+    add(c, each);
+  return wait;
+}
+
+L2Cache::Reply L2Cache::access(const LineRequest& request, double now, Traffic& counted) {
+  const std::uint64_t address = set.lines[request.line].address * static_cast<std::uint64_t>(lineBytes);
+  const std::size_t channel = address / static_cast<std::uint64_t>(p.l2InterleaveBytes) % channels;
+  counted.l2Bytes += request.bytes;
+  Reply reply;
+  reply.wait = std::max(link.serve(now, request.bytes), queueAt(channel, request, now));
+  const double asked = now + reply.wait;
+  const bool store = request.kind == RequestKind::store;
+  if (request.throughL2) {
+    ++counted.l2Misses;
+    if (store) {
+      reply.level = Level::mall;
+      reply.wait += memory.write(asked, request.bytes, counted);
+      return reply;
+    }
+  } else {
+    const std::size_t cacheSet = channel * setsPerChannel + mix(request.tag) % setsPerChannel;
+    const bool dirties = request.kind != RequestKind::load;
+    if (const auto line = tags.find(cacheSet, request.tag)) {
+      *line.dirty |= dirties;
+      ++counted.l2Hits;
+      return reply;
+    }
+    // What is not kept is not found by the others either, each fetches it.
+    const bool owned = request.streaming || chosen(request.tag, 1 / request.sharersInXcd);
+    if (owned && tags.insert(cacheSet, request.tag, 0, {dirties, request.streaming})) {
+      ++counted.evictedLines;
+      memory.write(asked, lineBytes, counted);
+    }
+    if (!owned) {
+      ++counted.l2Hits;
+      return reply;
+    }
+    ++counted.l2Misses;
+    if (store)
+      return reply; // written without a fetch
+  }
+  const MemorySide::Reply beyond = memory.read(request, asked, counted);
+  reply.level = beyond.level == MemorySide::Level::mall ? Level::mall : Level::hbm;
+  reply.wait += beyond.extra;
+  return reply;
+}
+
+double L2Cache::busyClk() const {
+  return *std::max_element(busy.begin(), busy.end());
+}
+
+} // namespace asmevo::timing

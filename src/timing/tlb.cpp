@@ -1,0 +1,34 @@
+#include "timing/tlb.h"
+
+#include "timing/memory_requests.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace asmevo::timing {
+namespace {
+
+constexpr std::size_t ways = 8;
+
+} // namespace
+
+Tlb::Tlb(const Parameters& p, const ChipLoad& load)
+    : covered(load.footprintBytes <= p.tlbReachBytes), missClk(p.tlbMissClk),
+      pageBytes(static_cast<std::uint64_t>(p.tlbPageBytes)),
+      pages(covered ? 1
+                    : static_cast<std::size_t>(std::max(
+                          1.0, p.tlbReachBytes / p.tlbPageBytes / load.activeCusPerXcd / static_cast<double>(ways))),
+            ways) {}
+
+double Tlb::wait(std::uint64_t page, double now, Traffic& counted) {
+  if (covered)
+    return 0;
+  const std::size_t set = mix(page) % pages.sets();
+  if (const auto known = pages.find(set, page))
+    return std::max(0.0, static_cast<double>(*known.fill) - now);
+  ++counted.pageWalks;
+  pages.insert(set, page, static_cast<Clk>(std::ceil(now + missClk)));
+  return missClk;
+}
+
+} // namespace asmevo::timing

@@ -1,0 +1,52 @@
+/// Are two terms equal for every input? By structure first, then by Z3 on what is bit-vector logic.
+#pragma once
+
+#include "verify/proof/terms.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace asmevo::verify {
+
+enum class Answer : std::uint8_t {
+  yes,
+  no,      ///< a model tells them apart; uninterpreted parts may make it spurious
+  unknown, ///< outside what is tried
+  timeout, ///< the solver's budget is used up
+};
+
+/// A solver's assignment to variables (by the number of the variable term).
+using Model = std::map<std::uint64_t, std::uint64_t>;
+
+class Equality {
+ public:
+  /// `resourceLimit`: Z3 "rlimit" of one question, a deterministic measure of work. 0: Z3 is not asked.
+  explicit Equality(TermTable& table, unsigned resourceLimit);
+  ~Equality();
+
+  Answer equal(TermId a, TermId b);
+  /// Do both hold in the same lanes, where `active` holds?
+  Answer implied(TermId active, TermId condition);
+  /// The assignment of the last question that was answered `no`.
+  const Model& model() const { return lastModel; }
+  std::size_t questions() const { return asked; } ///< to Z3, so far
+
+ private:
+  Answer equalAt(TermId a, TermId b, unsigned depth);
+  Answer congruent(TermId a, TermId b, unsigned depth);
+  Answer solve(TermId a, TermId b, unsigned depth);
+  void collectLeaves(TermId root, std::vector<TermId>& leaves) const;
+
+  TermTable& t;
+  unsigned limit;
+  std::map<std::pair<TermId, TermId>, Answer> known;
+  Model lastModel;
+  std::size_t asked = 0;
+};
+
+} // namespace asmevo::verify
