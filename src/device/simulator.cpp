@@ -117,6 +117,7 @@ Result<emulator::RunResult> PreparedKernel::traceSample(const dispatch::Case& la
   emulator::RunOptions options;
   options.traceWorkgroups.insert(sample.begin(), sample.end());
   options.onlyWorkgroups = sample;
+  options.fastMfma = true; // paths and addresses count, not values to the bit
   options.maxInstructions = maxSampleInstructions;
   auto run = runnable->run(launch, options);
   if (run || run.error().kind != ErrorKind::fault)

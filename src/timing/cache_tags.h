@@ -27,7 +27,8 @@ class SetAssociativeCache {
   };
   /// Puts the tag in place of the least recent line of the set; its fill arrives at `ready`. Returns whether the line
   /// that made room was dirty.
-  bool insert(std::size_t set, std::uint64_t tag, Clk ready, Insertion how = {});
+  bool insert(std::size_t set, std::uint64_t tag, Clk ready, Insertion how);
+  bool insert(std::size_t set, std::uint64_t tag, Clk ready) { return insert(set, tag, ready, Insertion()); }
   std::size_t sets() const { return setCount; }
   std::size_t dirtyLines() const;
 

@@ -46,7 +46,7 @@ class ComputeUnit {
   ComputeUnit(const Parameters& parameters, const std::vector<StaticInst>& staticCode, const TraceSet& traceSet,
               const CuLaunch& cuLaunch, std::vector<IssueEvent>* eventLog)
       : p(parameters), code(staticCode), set(traceSet), launch(cuLaunch), log(eventLog), memory(p, set, launch.load),
-        lds(p) {
+        lds(p), fetch(p, code.size() * 4, launch.codeState) {
     result.counters.resize(code.size());
     replays.resize(set.groups.size());
     hasMfma = std::any_of(code.begin(), code.end(), [](const StaticInst& s) { return s.category == Category::mfma; });
@@ -106,6 +106,7 @@ class ComputeUnit {
   std::vector<IssueEvent>* log;
   MemorySystem memory;
   LdsUnit lds;
+  InstructionFetch fetch;
   CuResult result;
   bool hasMfma = false;
   std::array<SimdState, simdCount> simds;
@@ -135,6 +136,7 @@ void ComputeUnit::startGroup(Clk at) {
   const unsigned traceNumber = launch.traces[nextGroup++];
   const auto groupNumber = static_cast<std::uint32_t>(groups.size());
   GroupState& group = groups.emplace_back();
+  result.spans.emplace_back(at, at);
   group.trace = traceNumber;
   group.generation = replays[traceNumber]++;
   Clk start = at;
@@ -148,8 +150,9 @@ void ComputeUnit::startGroup(Clk at) {
     wave->simd = static_cast<std::uint8_t>(placeWave());
     wave->since = start;
     wave->dependencyReady = start;
-    wave->fetchReady = start + static_cast<Clk>(p.waveStart);
-    require(*wave, wave->fetchReady, Stall::noInstruction);
+    // The first fetch is part of the measured start.
+    wave->fetched.refill(fetch, wave->simd, *wave->path, start + static_cast<Clk>(p.waveStart - p.fetchLatency));
+    require(*wave, wave->fetched.ready(*wave->path, nextOf(*wave).size), Stall::noInstruction);
     wave->ready = wave->dependencyReady;
     if (hasMfma)
       wave->matrix = std::make_unique<MatrixScoreboard>();
@@ -417,13 +420,18 @@ void ComputeUnit::issueVector(WaveState& wave, const StaticInst& inst, Clk now) 
   bool any = false, store = false;
   forAccesses(wave, [&](const PreparedAccess& access) {
     any = true;
-    store |= access.store;
+    store |= access.store || access.atomic;
     if (access.space == emulator::Space::lds) { // a flat access that lands in LDS
       const LdsUnit::Request request{64.0 * std::max<unsigned>(access.bytesPerLane, 4), access.bankClk, access.idealClk,
                                      access.store};
       done = std::max(done, lds.issue(wave.simd, wave.number, request, now).done);
     } else {
-      done = std::max(done, memory.vector(*wave.trace, access, requester(wave), now));
+      Clk arrival = memory.vector(*wave.trace, access, requester(wave), now);
+      if (access.ldsDma) { // lanes write neighbouring dwords
+        const unsigned bankClk = 2 * std::max(1U, access.bytesPerLane / 4U);
+        arrival = lds.directLoad({64.0 * access.bytesPerLane, bankClk, bankClk, true}, arrival, now);
+      }
+      done = std::max(done, arrival);
     }
   });
   if (!any)
@@ -492,9 +500,10 @@ void ComputeUnit::advance(WaveState& wave, Clk ownEnd) {
   wave.contentionReason = Stall::arbitration;
 
   if (done.category == Category::branch && (!done.conditional || *wave.path != offset + done.size)) {
-    const bool straddles = *wave.path % 32 + inst.size > 32;
-    require(wave, wave.lastIssue + static_cast<Clk>(p.branchTaken + (straddles ? p.branchStraddle : 0)),
-            Stall::noInstruction);
+    wave.fetched.refill(fetch, wave.simd, *wave.path, wave.lastIssue);
+    require(wave, wave.fetched.ready(*wave.path, inst.size), Stall::noInstruction);
+  } else {
+    require(wave, wave.fetched.advance(fetch, wave.simd, *wave.path, inst.size, wave.lastIssue), Stall::noInstruction);
   }
   if (inst.category == Category::vmem || inst.category == Category::lds) {
     require(wave, wave.lastValu + static_cast<Clk>(p.valuToMemory), Stall::aluDependency);
@@ -567,6 +576,7 @@ void ComputeUnit::endWave(WaveState& wave, Clk now) {
     return;
   }
   result.workgroupEnds.push_back(group.end);
+  result.spans[wave.group].second = group.end;
   if (nextGroup < launch.traces.size())
     startGroup(group.end + static_cast<Clk>(p.dispatchReplacement));
 }

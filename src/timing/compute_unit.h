@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/result.h"
+#include "timing/instruction_fetch.h"
 #include "timing/memory_system.h"
 #include "timing/static_code.h"
 #include "timing/trace_set.h"
@@ -27,6 +28,7 @@ struct CuLaunch {
   unsigned residents = 1;       ///< workgroups at a time
   unsigned wavesPerSimd = 8;
   ChipLoad load;
+  CodeState codeState = CodeState::cached;
 };
 
 struct InstructionCounters {
@@ -37,6 +39,7 @@ struct InstructionCounters {
 struct CuResult {
   Clk end = 0;                               ///< last wave's end
   std::vector<Clk> workgroupEnds;            ///< ascending
+  std::vector<std::pair<Clk, Clk>> spans;    ///< start and end of each workgroup of CuLaunch::traces
   std::vector<InstructionCounters> counters; ///< by dword of code
   Traffic traffic;
   std::uint64_t instructions = 0;

@@ -65,7 +65,7 @@ L2Cache::Reply L2Cache::access(const LineRequest& request, double now, Traffic& 
   if (request.throughL2) {
     ++counted.l2Misses;
     if (store) {
-      reply.level = Level::mall;
+      reply.level = MemoryLevel::mall;
       reply.wait += memory.write(asked, request.bytes, counted);
       return reply;
     }
@@ -92,7 +92,7 @@ L2Cache::Reply L2Cache::access(const LineRequest& request, double now, Traffic& 
       return reply; // written without a fetch
   }
   const MemorySide::Reply beyond = memory.read(request, asked, counted);
-  reply.level = beyond.level == MemorySide::Level::mall ? Level::mall : Level::hbm;
+  reply.level = beyond.level;
   reply.wait += beyond.extra;
   return reply;
 }

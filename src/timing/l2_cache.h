@@ -17,9 +17,8 @@ class L2Cache {
  public:
   L2Cache(const Parameters& parameters, const ChipLoad& load, const TraceSet& traces);
 
-  enum class Level : std::uint8_t { l2, mall, hbm };
   struct Reply {
-    Level level = Level::l2;
+    MemoryLevel level = MemoryLevel::l2;
     double wait = 0; ///< queueing before service, all levels
   };
   Reply access(const LineRequest& request, double now, Traffic& counted);

@@ -16,6 +16,9 @@ struct Requester {
 
 enum class RequestKind : std::uint8_t { load, store, atomic };
 
+/// Who answers a request that L1 cannot.
+enum class MemoryLevel : std::uint8_t { l2, mall, hbm };
+
 /// One request of the modelled CU to L2.
 struct LineRequest {
   std::uint32_t line = 0;     ///< into TraceSet::lines

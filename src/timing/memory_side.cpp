@@ -27,11 +27,11 @@ MemorySide::Reply MemorySide::read(const LineRequest& request, double now, Traff
   const double wait = fabric.serve(now, request.bytes);
   if (inMall(request)) {
     counted.mallBytes += request.bytes;
-    return {Level::mall, wait};
+    return {MemoryLevel::mall, wait};
   }
   counted.hbmBytes += request.bytes;
   const double done = hbm.serve(now, request.bytes, p.hbmLatency);
-  return {Level::hbm, std::max(wait, done - (now + p.hbmLatency))};
+  return {MemoryLevel::hbm, std::max(wait, done - (now + p.hbmLatency))};
 }
 
 double MemorySide::write(double now, double bytes, Traffic& counted) {

@@ -13,9 +13,8 @@ namespace asmevo::timing {
 
 class MemorySide {
  public:
-  enum class Level : std::uint8_t { mall, hbm };
   struct Reply {
-    Level level = Level::mall;
+    MemoryLevel level = MemoryLevel::mall;
     /// Clk beyond an Infinity Cache or HBM access that nothing is in the way of.
     double extra = 0;
   };

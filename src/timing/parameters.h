@@ -18,7 +18,7 @@ struct Parameters {
   double valuIssue = 0, valuTransIssue = 0, valuTransF64Issue = 0, valuDualIssue = 0, valuToMemory = 0,
          valuSgprToScalar = 0, valuVccToBranch = 0;
   double saluToVmem = 0, saluToBranch = 0;
-  double branchTaken = 0, branchStraddle = 0;
+  double fetchLatency = 0, fetchMissL2 = 0, fetchMissMemory = 0, fetchCacheBytes = 0, fetchCacheWays = 0;
   double mfmaPassClk = 0, mfmaValuDelayClk = 0, mfmaPackedExtraPasses = 0, mfmaResultExtraPasses = 0,
          mfmaNonXdlResultExtraPasses = 0, mfmaSrcCExtraPasses = 0;
   double barrierRelease = 0, sleepClkPerUnit = 0;
@@ -27,11 +27,13 @@ struct Parameters {
   double l1Bytes = 0, l1LineBytes = 0, l1Sets = 0, l1Latency = 0, l1ClkPerSector = 0;
   double vmemAddressClk = 0, vmemQueue = 0, vmemInflightBytes = 0, vmemCounterMax = 0, lgkmCounterMax = 0,
          vmemStoreAck = 0;
-  double atomicExtra = 0, atomicClkPerSector = 0;
-  double l2Bytes = 0, l2Ways = 0, l2Latency = 0, l2BytesPerClkPerXcd = 0, l2BytesPerClkPerCu = 0;
+  double atomicExtra = 0, atomicClkPerPass = 0;
+  double l2Bytes = 0, l2Ways = 0, l2Channels = 0, l2InterleaveBytes = 0, l2Latency = 0, l2BytesPerClkPerXcd = 0,
+         l2WriteBytesPerClkPerXcd = 0, l2BytesPerClkPerCu = 0;
+  double tlbReachBytes = 0, tlbPageBytes = 0, tlbMissClk = 0;
   double fabricBytesPerClkPerXcd = 0;
   double mallBytes = 0, mallLatency = 0, mallWarm = 0;
-  double hbmLatency = 0, hbmBytesPerSecond = 0;
+  double hbmLatency = 0, hbmBytesPerSecond = 0, hbmHalfRateBytes = 0;
 
   static Parameters of(const Chip& chip);
   /// The same chip with its engine clock at `mhz`: CUs, L1 and L2 keep their clk; fabric, Infinity Cache and HBM run on

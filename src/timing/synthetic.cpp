@@ -72,7 +72,8 @@ WaveBuilder& WaveBuilder::lds(unsigned bytesPerLane, unsigned strideBytes, bool 
 }
 
 Result<Replay> replay(const Chip& chip, const std::vector<isa::InstRef>& code, unsigned accumOffset,
-                      const std::vector<emulator::WorkgroupTrace>& groups, unsigned residents, const ChipLoad& load) {
+                      const std::vector<emulator::WorkgroupTrace>& groups, unsigned residents, const ChipLoad& load,
+                      CodeState codeState) {
   const Parameters parameters = Parameters::of(chip);
   const std::vector<StaticInst> analysed = analyseCode(code, accumOffset, parameters);
   ASMEVO_TRY(const TraceSet set, TraceSet::prepare(groups, analysed));
@@ -81,6 +82,7 @@ Result<Replay> replay(const Chip& chip, const std::vector<isa::InstRef>& code, u
     launch.traces.push_back(i);
   launch.residents = residents;
   launch.load = load;
+  launch.codeState = codeState;
   std::vector<IssueEvent> log;
   Replay run;
   ASMEVO_TRY(run.result, simulateCu(parameters, analysed, set, launch, &log));

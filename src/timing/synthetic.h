@@ -62,6 +62,6 @@ struct Replay {
 /// Workgroups on one CU, `residents` at a time, each group once and in order.
 Result<Replay> replay(const Chip& chip, const std::vector<isa::InstRef>& code, unsigned accumOffset,
                       const std::vector<emulator::WorkgroupTrace>& groups, unsigned residents,
-                      const ChipLoad& load = {});
+                      const ChipLoad& load = {}, CodeState codeState = CodeState::cached);
 
 } // namespace asmevo::timing

@@ -1,5 +1,5 @@
-/// The MI300X GEMM main loop that AMD traced (ROCm/gfx950-gluon-tutorials, kernels/gemm/gfx942/intra_wave), rebuilt from
-/// its published instruction counts, order, layouts and waits: 256x256x64 f16 tile, four waves, one per SIMD. One
+/// The MI300X GEMM main loop that AMD traced (ROCm/gfx950-gluon-tutorials, kernels/gemm/gfx942/intra_wave), rebuilt
+/// from its published instruction counts, order, layouts and waits: 256x256x64 f16 tile, four waves, one per SIMD. One
 /// iteration holds 256 v_mfma_f32_16x16x16_f16, 32 ds_read_b128, 16 ds_write_b128 and 16 buffer_load_dwordx4.
 #pragma once
 

@@ -56,6 +56,9 @@ struct InstructionProfile {
 
 struct Estimate {
   double cycles = 0;       ///< whole dispatch, engine clocks, launch floor excluded
+  /// Where `cycles` would lie if every workgroup had been simulated: what sampling and extrapolation leave open. How far
+  /// the model itself is from hardware is not in it.
+  double cyclesLow = 0, cyclesHigh = 0;
   double microseconds = 0; ///< cycles / clock + launch floor
   double cuCycles = 0;     ///< the sampled CU's busy time
   unsigned workgroupsPerCu = 0, wavesPerSimd = 0;
@@ -68,6 +71,8 @@ struct Estimate {
   double clockMhz = 0;                 ///< engine clock that `microseconds` assumes
   double waveInstructions = 0;         ///< of the dispatch
   std::uint64_t workgroups = 0, simulatedWorkgroups = 0;
+  std::uint64_t tracedWorkgroups = 0; ///< run by the emulator; the others are taken to be like one of these
+  unsigned behaviours = 1;            ///< groups of alike workgroups among those
   /// Busy share of each unit while the sampled CU runs, 0..1 (VALU up to 2 where two may share a slot).
   std::vector<std::pair<std::string, double>> utilisation;
   std::vector<InstructionProfile> instructions; ///< ascending offset
@@ -81,10 +86,16 @@ struct Launch {
   unsigned vgprs = 0, sgprs = 0; ///< allocated per wave
   std::uint32_t ldsBytes = 0;    ///< per workgroup, static + dynamic
   double footprintBytes = 0;     ///< memory that the dispatch touches, where known; 0: judged from the traces
+  /// Workgroups per dimension, dispatched over x first; {0, 0, 0}: one dimension.
+  std::array<std::uint64_t, 3> grid{};
 };
 
-/// Which workgroups to trace for an estimate: dispatch indices of one CU's first residents.
-std::vector<std::uint64_t> sampleWorkgroups(const Chip& chip, const object::Target& target, const Launch& launch);
+/// Which workgroups to trace for an estimate, ascending: some of one CU's, neighbours of the first that tell which data
+/// is shared, the grid's corners. About `most` at most.
+std::vector<std::uint64_t> sampleWorkgroups(const Chip& chip, const object::Target& target, const Launch& launch,
+                                            unsigned most = 16);
+/// More of them where the traced ones differ: along the grid's dimensions and scattered. Empty when they are alike.
+std::vector<std::uint64_t> widerSample(const Launch& launch, const std::vector<emulator::WorkgroupTrace>& traces);
 
 /// Replays the traces of those workgroups on one CU. `code` holds the instructions by byte offset from the code base
 /// (entry i covers offset 4*i; null inside an instruction). Deterministic.

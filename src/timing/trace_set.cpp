@@ -90,6 +90,41 @@ void numberLines(TraceSet& set, std::vector<LineTouch>& touches, const std::vect
   }
 }
 
+/// Where each access lies relative to the workgroup's number, from a neighbour that took the same path.
+void findStrides(TraceSet& set) {
+  for (TraceSet::Group& group : set.groups) {
+    const TraceSet::Group* neighbour = nullptr;
+    const auto distance = [&](const TraceSet::Group& g) {
+      return g.index > group.index ? g.index - group.index : group.index - g.index;
+    };
+    for (const TraceSet::Group& other : set.groups)
+      if (other.index != group.index && other.waves.size() == group.waves.size() &&
+          (!neighbour || distance(other) < distance(*neighbour)))
+        neighbour = &other;
+    if (!neighbour)
+      continue;
+    const auto steps = static_cast<std::int64_t>(neighbour->index) - static_cast<std::int64_t>(group.index);
+    for (std::size_t w = 0; w < group.waves.size(); ++w) {
+      PreparedWave& wave = group.waves[w];
+      const PreparedWave& twin = neighbour->waves[w];
+      if (wave.accesses.size() != twin.accesses.size() || wave.path->size() != twin.path->size())
+        continue;
+      for (std::size_t i = 0; i < wave.accesses.size(); ++i) {
+        PreparedAccess& access = wave.accesses[i];
+        if (!access.lineCount || !twin.accesses[i].lineCount)
+          continue;
+        const auto address = [&](const PreparedWave& of, const PreparedAccess& a) {
+          return static_cast<std::int64_t>(set.lines[of.lines[a.firstLine].id].address * 128);
+        };
+        const std::int64_t apart = address(twin, twin.accesses[i]) - address(wave, access);
+        constexpr std::int64_t period = stridePeriod;
+        if (apart % steps == 0)
+          access.stride = static_cast<std::int16_t>((apart / steps % period + period) % period);
+      }
+    }
+  }
+}
+
 Status checkPath(const emulator::WaveTrace& wave, const std::vector<StaticInst>& code, std::uint64_t group) {
   if (wave.path.empty())
     return internalError("trace of workgroup {} has a wave without instructions", group);
@@ -116,6 +151,11 @@ Result<PreparedWave> prepareWave(const emulator::WaveTrace& wave, std::uint64_t 
     prepared.space = access.space;
     prepared.store = access.store;
     prepared.atomic = access.atomic;
+    prepared.ldsDma = access.ldsDma;
+    prepared.returns = access.returns;
+    prepared.kernarg = access.kernarg;
+    prepared.cachePolicy = access.cachePolicy;
+    prepared.passes = std::max<std::uint16_t>(1, access.passes);
     prepared.bytesPerLane = access.bytesPerLane;
     prepared.activeLanes = access.activeLanes;
     if (isLds) {
@@ -137,6 +177,9 @@ Result<PreparedWave> prepareWave(const emulator::WaveTrace& wave, std::uint64_t 
         result.lines.push_back({0, bit});
         ++prepared.lineCount;
       }
+      // Hand-made traces need not say: what an ordered access takes.
+      const std::uint16_t ordered = access.bytesPerLane <= 4 ? 4 : 16;
+      prepared.lookups = access.lookups ? access.lookups : std::max(ordered, prepared.sectorCount);
     }
     result.accesses.push_back(prepared);
   }
@@ -183,6 +226,7 @@ Result<TraceSet> TraceSet::prepare(const std::vector<emulator::WorkgroupTrace>& 
   for (std::size_t i = 0; i < addresses.size(); ++i)
     touches.push_back({addresses[i], static_cast<std::uint32_t>(i)});
   numberLines(set, touches, references, owners);
+  findStrides(set);
   return set;
 }
 

@@ -17,14 +17,25 @@ struct LineRef {
   std::uint8_t sectors = 0; ///< bit 0: lower half, bit 1: upper half
 };
 
+/// PreparedAccess::stride of an access whose counterpart in other workgroups is not known.
+inline constexpr std::int16_t unknownStride = -1;
+
 struct PreparedAccess {
   std::uint32_t step = 0;
   emulator::Space space = emulator::Space::global;
   bool store = false, atomic = false;
+  bool ldsDma = false;
+  bool returns = true;           ///< data comes back
+  bool kernarg = false;          ///< scalar: kernel arguments
+  std::uint8_t cachePolicy = 0;  ///< emulator::policyNt ...
   std::uint8_t bytesPerLane = 4;
   std::uint8_t activeLanes = 0;
   std::uint16_t sectorCount = 0; ///< 64-byte sectors touched
   std::uint16_t lineCount = 0;   ///< 128-byte lines touched
+  std::uint16_t lookups = 0;     ///< emulator::MemoryAccess::lookups
+  std::uint16_t passes = 1;      ///< emulator::MemoryAccess::passes
+  /// How far the next workgroup's same access lies away, modulo `stridePeriod` bytes.
+  std::int16_t stride = unknownStride;
   std::uint32_t firstLine = 0;   ///< into PreparedWave::lines
   std::uint16_t bankClk = 0;     ///< LDS: clk in the bank array, conflicts included
   std::uint16_t idealClk = 0;    ///< LDS: the same without conflicts
@@ -42,6 +53,7 @@ struct LineInfo {
 };
 
 inline constexpr std::size_t maxTraces = 64;
+inline constexpr unsigned stridePeriod = 4096;
 
 /// The traces of one estimate. Holds pointers into them.
 struct TraceSet {

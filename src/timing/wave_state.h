@@ -87,7 +87,7 @@ struct WaveState {
   Stall dependencyReason = Stall::none, contentionReason = Stall::arbitration;
   Clk lastIssue = longAgo;
   Clk lastValu = longAgo, lastScalarWrite = longAgo, lastSalu = longAgo;
-  Clk fetchReady = longAgo;
+  FetchBuffer fetched;
   Clk afterMfma = longAgo;       ///< own LDS and VMEM after an MFMA
   Clk packedAfterMfma = longAgo; ///< own packed f32 and DOT after an MFMA
   bool atBarrier = false;

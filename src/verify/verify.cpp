@@ -7,7 +7,7 @@
 #include "verify/edit_coverage.h"
 #include "verify/finding_match.h"
 #include "verify/frame.h"
-#include "verify/lint_waits.h"
+#include "verify/lint/lint.h"
 #include "verify/value_proof.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What a complete static lint says of small kernels: the place, the numbers needed and present, or nothing.
-#include "verify/lint_waits.h"
+#include "verify/lint/lint.h"
 #include "verify/verify.h"
 
 #include <gtest/gtest.h>

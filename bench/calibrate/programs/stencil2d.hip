@@ -17,15 +17,19 @@ extern "C" __global__ void stencil2d(float* in, float* out, const int alignment,
   const int rest = columns % alignment;
   const int pitch = columns + (rest == 0 ? 0 : alignment - rest) - 2;
 
-  for (int i = 0; i < rowsPerGroup + 2; ++i)
-    tile[haloed(localRow - 1 + i, localColumn, groupColumns)] = in[haloed(row - 1 + i, column, pitch)];
-  if (localColumn == 0) {
+  // All rows of a column are under way before the first is stored.
+  const auto copyColumn = [&](int beside) {
+    float rows[rowsPerGroup + 2];
     for (int i = 0; i < rowsPerGroup + 2; ++i)
-      tile[haloed(localRow - 1 + i, localColumn - 1, groupColumns)] = in[haloed(row - 1 + i, column - 1, pitch)];
-  } else if (localColumn == groupColumns - 1) {
+      rows[i] = in[haloed(row - 1 + i, column + beside, pitch)];
     for (int i = 0; i < rowsPerGroup + 2; ++i)
-      tile[haloed(localRow - 1 + i, localColumn + 1, groupColumns)] = in[haloed(row - 1 + i, column + 1, pitch)];
-  }
+      tile[haloed(localRow - 1 + i, localColumn + beside, groupColumns)] = rows[i];
+  };
+  copyColumn(0);
+  if (localColumn == 0)
+    copyColumn(-1);
+  else if (localColumn == groupColumns - 1)
+    copyColumn(1);
   __syncthreads();
 
   for (int i = 0; i < rowsPerGroup; ++i) {

@@ -1,7 +1,7 @@
 #include "program/analysis/hazards.h"
 
 #include "isa/matrix_cost.h"
-#include "program/analysis/dataflow.h"
+#include "program/analysis/hazard_traits.h"
 
 #include <algorithm>
 #include <map>
@@ -19,6 +19,9 @@ using isa::RegRange;
 using isa::RegSet;
 using isa::SdwaSel;
 namespace sreg = isa::sreg;
+using hazard::Matrix;
+using hazard::Traits;
+using hazard::vectorWrites;
 
 constexpr std::string_view ruleNames[] = {
     "none",
@@ -47,22 +50,9 @@ constexpr std::string_view ruleNames[] = {
     "mfma-vector",
     "mfma-source-overwrite",
     "dgemm-fma64",
-};
-
-/// What kind of matrix operation (CDNA3 ISA table 37: XDL are all but the f32 and f64 ones).
-enum class Matrix : std::uint8_t { none, xdl, sgemm, dgemm };
-
-/// What the rules ask about an instruction, found out once.
-struct Traits {
-  bool valu = false; ///< VALU but MFMA
-  Matrix matrix = Matrix::none;
-  bool smallDgemm = false; ///< f64 4x4x4
-  unsigned passes = 0;
-  bool trans = false, dot = false, dpp = false, movesResult = false, permlane = false;
-  bool laneAccess = false; ///< v_readlane, v_readfirstlane, v_writelane
-  bool memory = false;     ///< vector memory, LDS, export: reads VGPRs when it issues
-  bool vectorMemory = false;
-  bool writesVgpr = false, writesScalar = false, writesExec = false, writesVcc = false, writesM0 = false;
+    "dgemm-between",
+    "accumulator-move",
+    "accumulator-between",
 };
 
 bool contains(std::string_view text, std::string_view part) {
@@ -93,37 +83,6 @@ bool touchesScalar(const std::vector<RegRange>& ranges, unsigned first, unsigned
     return range.file == RegRange::File::scalar && range.first < first + count &&
            first < unsigned{range.first} + range.count;
   });
-}
-
-Traits traitsOf(const Instruction& inst, HazardTarget target) {
-  Traits t;
-  t.matrix = matrixOf(inst);
-  t.valu = inst.cls == InstClass::valu;
-  const std::string_view base = inst.base;
-  if (t.matrix != Matrix::none) {
-    t.passes = mfmaPasses(inst, target);
-    t.smallDgemm = t.matrix == Matrix::dgemm && contains(base, "4x4x4") && !contains(base, "16x16x4");
-  }
-  if (t.valu) {
-    t.trans = isTranscendental(base);
-    t.dot = base.starts_with("v_dot");
-    t.dpp = inst.mods.dpp != DppCtrl::none;
-    t.permlane = base.starts_with("v_permlane");
-    t.laneAccess =
-        base.starts_with("v_readlane") || base.starts_with("v_readfirstlane") || base.starts_with("v_writelane");
-    const bool highHalf = inst.mods.opSelPrinted && !inst.operands.empty() && !base.starts_with("v_pk_") &&
-                          ((inst.mods.opSel >> (inst.operands.size() - 1)) & 1);
-    t.movesResult = (inst.mods.isSdwa && inst.mods.dstSel != SdwaSel::dword) || highHalf || contains(base, "mixhi") ||
-                    (inst.mods.opSelPrinted && base.starts_with("v_cvt_sr_"));
-  }
-  t.vectorMemory = inst.isVectorMemory();
-  t.memory = t.vectorMemory || inst.cls == InstClass::lds || base.starts_with("exp");
-  for (const RegRange& range : inst.writeRanges)
-    (range.file == RegRange::File::scalar ? t.writesScalar : t.writesVgpr) = true;
-  t.writesExec = touchesScalar(inst.writeRanges, sreg::execLo, 2);
-  t.writesVcc = touchesScalar(inst.writeRanges, sreg::vccLo, 2);
-  t.writesM0 = touchesScalar(inst.writeRanges, sreg::m0, 1);
-  return t;
 }
 
 /// First unit of a register operand in RegSet numbering; AGPRs follow accum_offset.
@@ -165,14 +124,6 @@ bool readsAny(const Instruction& inst, const RegSet& set, unsigned accumOffset) 
   return inst.reads(accumOffset).intersects(set);
 }
 
-/// VGPRs only.
-RegSet vectorWrites(const Instruction& inst, unsigned accumOffset) {
-  RegSet set = inst.writes(accumOffset);
-  for (unsigned unit = 0; unit < sreg::count; ++unit)
-    set.reset(unit);
-  return set;
-}
-
 RegSet scalarWrites(const Instruction& inst, unsigned accumOffset) {
   RegSet scalars;
   scalars.setRange(0, sreg::vccHi + 1);
@@ -190,7 +141,9 @@ class Pair {
     if (from.valu)
       valuProducer();
     if (from.matrix != Matrix::none)
-      matrixProducer();
+      isGfx908() ? oldMatrixProducer() : matrixProducer();
+    if (isGfx908() && (from.accWrite || from.accRead))
+      accumulatorMove();
     if (producer.mayStore && from.vectorMemory)
       storeProducer();
     return result;
@@ -201,7 +154,8 @@ class Pair {
     if (states > result.states || (states == result.states && result.llvmOnly && !llvmOnly))
       result = {states, rule, llvmOnly};
   }
-  bool isGfx940() const { return target != HazardTarget::gfx90a; }
+  bool isGfx940() const { return target != HazardTarget::gfx90a && target != HazardTarget::gfx908; }
+  bool isGfx908() const { return target == HazardTarget::gfx908; }
 
   // Table 11, rows 1 to 4, 10, 14 to 16.
   void scalarProducer() {
@@ -297,7 +251,7 @@ class Pair {
   void valuExecResult() {
     if (to.dpp)
       need(5, HazardRule::valuExecDpp);
-    if (to.matrix != Matrix::none)
+    if (to.matrix != Matrix::none || (isGfx908() && to.accWrite))
       need(4, HazardRule::execMfma);
     if (!to.valu || !isGfx940())
       return;
@@ -318,6 +272,11 @@ class Pair {
     const bool reads = readsAny(consumer, results, accumOffset);
     if (to.dpp && reads) // row 11; only SRC0 goes through DPP, LLVM counts every operand and the old destination
       need(2, HazardRule::valuDpp, !readsAsFirstSource());
+    if (isGfx908()) {
+      if ((to.matrix != Matrix::none || to.accWrite) && reads && !from.accWrite)
+        need(2, HazardRule::valuMfma);
+      return;
+    }
     if (to.matrix != Matrix::none && reads)
       need(from.dot ? 3 : 2, from.dot ? HazardRule::dotProduct : HazardRule::valuMfma);
     if (isGfx940() && to.valu && reads) {
@@ -383,8 +342,50 @@ class Pair {
     if (to.valu && from.matrix == Matrix::xdl && isVectorRegister(producer.operands[3]) &&
         writesOperand(consumer, producer.operands[3], accumOffset))
       need(from.passes - 1, HazardRule::mfmaSourceOverwrite);
-    if (from.matrix == Matrix::dgemm && consumer.base == "v_fma_f64")
+    if (from.matrix == Matrix::dgemm && (consumer.base == "v_fma_f64" || consumer.base == "v_fmac_f64"))
       need(2, HazardRule::dgemmFma64);
+  }
+
+  /// gfx908 (LLVM GCNHazardRecognizer): results and addends are in AGPRs, which only MFMA and V_ACCVGPR_* touch.
+  void oldMatrixProducer() {
+    if (producer.operands.size() < 4 || from.passes == 0)
+      return;
+    const Operand& result0 = producer.operands[0];
+    const unsigned n = from.passes;
+    if (to.matrix != Matrix::none)
+      for (std::size_t i = 1; i < consumer.operands.size(); ++i) {
+        const Operand& operand = consumer.operands[i];
+        if (!overlaps(result0, operand, accumOffset))
+          continue;
+        if (i != 3)
+          need(4, HazardRule::mfmaSrcAB);
+        else if (!same(result0, operand, accumOffset))
+          need(n, HazardRule::mfmaSrcC);
+      }
+    if (to.accRead && readsAny(consumer, vectorWrites(producer, accumOffset), accumOffset))
+      need(n + 2, HazardRule::accumulatorMove);
+    if (!to.accWrite)
+      return;
+    if (writesOperand(consumer, result0, accumOffset))
+      need(n - 1, HazardRule::accumulatorMove);
+    if (isVectorRegister(producer.operands[3]) && writesOperand(consumer, producer.operands[3], accumOffset) && n > 2)
+      need(n - 3, HazardRule::mfmaSourceOverwrite);
+  }
+
+  void accumulatorMove() {
+    const RegSet results = vectorWrites(producer, accumOffset);
+    if (from.accRead) {
+      if (to.memory && readsAny(consumer, results, accumOffset))
+        need(2, HazardRule::accumulatorMove);
+      return;
+    }
+    if (to.accRead && readsAny(consumer, results, accumOffset))
+      need(3, HazardRule::accumulatorMove);
+    if (to.matrix == Matrix::none)
+      return;
+    for (std::size_t i = 1; i < consumer.operands.size(); ++i)
+      if (writesOperand(producer, consumer.operands[i], accumOffset))
+        need(i == 3 ? 1 : 3, HazardRule::accumulatorMove);
   }
 
   bool isGfx950() const { return target == HazardTarget::gfx950; }
@@ -439,7 +440,50 @@ class Pair {
   Hazard result;
 };
 
-/// Can it be the earlier one of any rule? Also how far its rules reach.
+} // namespace
+
+namespace hazard {
+
+Traits traitsOf(const Instruction& inst, HazardTarget target) {
+  Traits t;
+  t.matrix = matrixOf(inst);
+  t.valu = inst.cls == InstClass::valu;
+  const std::string_view base = inst.base;
+  if (t.matrix != Matrix::none) {
+    t.passes = mfmaPasses(inst, target);
+    t.smallDgemm = t.matrix == Matrix::dgemm && contains(base, "4x4x4") && !contains(base, "16x16x4");
+  }
+  if (t.valu) {
+    t.trans = isTranscendental(base);
+    t.dot = base.starts_with("v_dot");
+    t.dpp = inst.mods.dpp != DppCtrl::none;
+    t.permlane = base.starts_with("v_permlane");
+    t.laneAccess =
+        base.starts_with("v_readlane") || base.starts_with("v_readfirstlane") || base.starts_with("v_writelane");
+    const bool highHalf = inst.mods.opSelPrinted && !inst.operands.empty() && !base.starts_with("v_pk_") &&
+                          ((inst.mods.opSel >> (inst.operands.size() - 1)) & 1);
+    t.movesResult = (inst.mods.isSdwa && inst.mods.dstSel != SdwaSel::dword) || highHalf || contains(base, "mixhi") ||
+                    (inst.mods.opSelPrinted && base.starts_with("v_cvt_sr_"));
+  }
+  t.accRead = base.starts_with("v_accvgpr_read");
+  t.accWrite = base.starts_with("v_accvgpr_write");
+  t.vectorMemory = inst.isVectorMemory();
+  t.memory = t.vectorMemory || inst.cls == InstClass::lds || base.starts_with("exp");
+  for (const RegRange& range : inst.writeRanges)
+    (range.file == RegRange::File::scalar ? t.writesScalar : t.writesVgpr) = true;
+  t.writesExec = touchesScalar(inst.writeRanges, sreg::execLo, 2);
+  t.writesVcc = touchesScalar(inst.writeRanges, sreg::vccLo, 2);
+  t.writesM0 = touchesScalar(inst.writeRanges, sreg::m0, 1);
+  return t;
+}
+
+RegSet vectorWrites(const Instruction& inst, unsigned accumOffset) {
+  RegSet set = inst.writes(accumOffset);
+  for (unsigned unit = 0; unit < sreg::count; ++unit)
+    set.reset(unit);
+  return set;
+}
+
 unsigned reachOf(const Instruction& inst, const Traits& t) {
   if (t.matrix != Matrix::none)
     return maxWaitStates;
@@ -450,121 +494,12 @@ unsigned reachOf(const Instruction& inst, const Traits& t) {
   return t.vectorMemory && inst.mayStore ? 2 : 0;
 }
 
-Hazard requiredBetween(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
-                       HazardTarget target) {
-  const Traits from = traitsOf(producer, target);
-  if (reachOf(producer, from) == 0)
-    return {};
-  const Traits to = traitsOf(consumer, target);
+Hazard between(const Instruction& producer, const Traits& from, const Instruction& consumer, const Traits& to,
+               unsigned accumOffset, HazardTarget target) {
   return Pair(producer, consumer, from, to, accumOffset, target).required();
 }
 
-/// Traits of every instruction that occurs, by interned identity.
-class TraitsTable {
- public:
-  explicit TraitsTable(HazardTarget t) : target(t) {}
-  struct Entry {
-    Traits traits;
-    unsigned reach = 0;
-  };
-  const Entry& operator()(isa::InstRef inst) {
-    const auto [it, fresh] = entries.try_emplace(inst);
-    if (fresh) {
-      it->second.traits = traitsOf(*inst, target);
-      it->second.reach = reachOf(*inst, it->second.traits);
-    }
-    return it->second;
-  }
-
- private:
-  HazardTarget target;
-  std::unordered_map<isa::InstRef, Entry> entries;
-};
-
-/// Walks back from one consumer along all paths.
-class BackwardWalk {
- public:
-  BackwardWalk(const Program& p, const std::vector<bool>& in, unsigned accum, HazardTarget t, HazardScope s,
-               TraitsTable& table)
-      : program(p), inside(in), accumOffset(accum), target(t), scope(s), traits(table) {}
-
-  void from(Place consumer, std::map<HazardRule, HazardFinding>& worst) {
-    const isa::InstRef inst = program.blocks[consumer.block].instrs[consumer.index].inst;
-    const Traits& to = traits(inst).traits;
-    unsigned farthest =
-        inst->cls == InstClass::salu || inst->cls == InstClass::message || inst->cls == InstClass::jump ? 2 : 0;
-    if (to.valu || to.memory || to.matrix != Matrix::none)
-      farthest = maxWaitStates;
-    if (farthest == 0)
-      return;
-    // Least distances with which each block's end was reached: paths that come back with more see nothing new.
-    std::map<BlockId, Distance> arrived;
-    std::vector<std::pair<BlockId, Distance>> todo;
-    const auto scan = [&](BlockId id, std::size_t end, Distance distance) {
-      const auto& instrs = program.blocks[id].instrs;
-      std::size_t i = end;
-      while (i > 0 && distance.states < farthest) {
-        const Instruction& earlier = *instrs[--i].inst;
-        const auto& entry = traits(&earlier);
-        if (entry.traits.passes != 0 && distance.toNextMatrix != Distance::noMatrix)
-          distance.states = std::max(distance.states, distance.toNextMatrix + entry.traits.passes - 1);
-        check(earlier, {id, static_cast<std::uint32_t>(i)}, *inst, to, consumer, distance.states, worst);
-        distance.states += waitStatesOf(earlier);
-        if (entry.traits.passes != 0)
-          distance.toNextMatrix = distance.states;
-      }
-      if (distance.states < farthest)
-        for (const BlockId p : program.blocks[id].predecessors)
-          if (inside[p] && !program.blocks[p].opaque)
-            todo.emplace_back(p, distance);
-    };
-    scan(consumer.block, consumer.index, {});
-    while (!todo.empty()) {
-      const auto [id, distance] = todo.back();
-      todo.pop_back();
-      const auto [it, fresh] = arrived.try_emplace(id, distance);
-      if (!fresh) {
-        const Distance least{std::min(distance.states, it->second.states),
-                             std::min(distance.toNextMatrix, it->second.toNextMatrix)};
-        if (least == it->second)
-          continue;
-        it->second = least;
-      }
-      scan(id, program.blocks[id].instrs.size(), it->second);
-    }
-  }
-
- private:
-  /// From a point back in time to the consumer.
-  struct Distance {
-    static constexpr unsigned noMatrix = 0x10000;
-    unsigned states = 0;              ///< between the point and the consumer's issue
-    unsigned toNextMatrix = noMatrix; ///< from the issue of the first MFMA after the point to the consumer's issue
-    bool operator==(const Distance&) const = default;
-  };
-
-  void check(const Instruction& producer, Place at, const Instruction& consumer, const Traits& to, Place place,
-             unsigned states, std::map<HazardRule, HazardFinding>& worst) {
-    const auto& entry = traits(&producer);
-    if (entry.reach <= states)
-      return;
-    const Hazard hazard = Pair(producer, consumer, entry.traits, to, accumOffset, target).required();
-    if (hazard.states <= states || (hazard.llvmOnly && scope == HazardScope::manual))
-      return;
-    HazardFinding& finding = worst[hazard.rule];
-    if (hazard.states - states > finding.needed - finding.present)
-      finding = {at, place, hazard.rule, hazard.states, states};
-  }
-
-  const Program& program;
-  const std::vector<bool>& inside;
-  unsigned accumOffset;
-  HazardTarget target;
-  HazardScope scope;
-  TraitsTable& traits;
-};
-
-} // namespace
+} // namespace hazard
 
 std::string_view hazardRuleName(HazardRule rule) {
   return ruleNames[static_cast<std::size_t>(rule)];
@@ -572,6 +507,8 @@ std::string_view hazardRuleName(HazardRule rule) {
 
 std::optional<HazardTarget> hazardTargetOf(const object::Target& target) {
   const std::string& name = target.processor;
+  if (name == "gfx908")
+    return HazardTarget::gfx908;
   if (name == "gfx90a")
     return HazardTarget::gfx90a;
   if (name == "gfx950")
@@ -594,6 +531,8 @@ unsigned mfmaPasses(const Instruction& inst, HazardTarget target) {
   if (inst.cls != InstClass::mfma)
     return 0;
   switch (target) {
+  case HazardTarget::gfx908:
+    return on(MatrixCore::gfx908);
   case HazardTarget::gfx90a:
     return on(MatrixCore::gfx90a);
   case HazardTarget::gfx940:
@@ -604,6 +543,18 @@ unsigned mfmaPasses(const Instruction& inst, HazardTarget target) {
   }
   return std::max(on(MatrixCore::gfx940), on(MatrixCore::gfx950));
 }
+
+namespace {
+
+Hazard requiredBetween(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
+                       HazardTarget target) {
+  const Traits from = hazard::traitsOf(producer, target);
+  if (hazard::reachOf(producer, from) == 0)
+    return {};
+  return hazard::between(producer, from, consumer, hazard::traitsOf(consumer, target), accumOffset, target);
+}
+
+} // namespace
 
 Hazard requiredHazard(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
                       HazardTarget target) {
@@ -618,29 +569,6 @@ unsigned requiredStates(const Instruction& producer, const Instruction& consumer
                         HazardTarget target, HazardScope scope) {
   const Hazard hazard = requiredHazard(producer, consumer, accumOffset, target);
   return hazard.llvmOnly && scope == HazardScope::manual ? 0 : hazard.states;
-}
-
-std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
-                                           HazardTarget target, HazardScope scope) {
-  if (target == HazardTarget::strictest)
-    target = HazardTarget::gfx950; // its numbers are nowhere below gfx940's
-  std::vector<bool> inside(program.blocks.size());
-  for (const BlockId id : function.blocks)
-    inside[id] = true;
-  TraitsTable traits(target);
-  BackwardWalk walk(program, inside, accumOffset, target, scope, traits);
-  std::vector<HazardFinding> findings;
-  for (const BlockId id : function.blocks) {
-    if (program.blocks[id].opaque)
-      continue;
-    for (std::size_t i = 0; i < program.blocks[id].instrs.size(); ++i) {
-      std::map<HazardRule, HazardFinding> worst;
-      walk.from({id, static_cast<std::uint32_t>(i)}, worst);
-      for (const auto& [rule, finding] : worst)
-        findings.push_back(finding);
-    }
-  }
-  return findings;
 }
 
 } // namespace asmevo::program

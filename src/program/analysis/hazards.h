@@ -7,6 +7,7 @@
 /// along all paths of a function.
 #pragma once
 
+#include "program/analysis/flow_path.h"
 #include "program/analysis/wait_lint.h"
 
 #include <cstdint>
@@ -18,9 +19,9 @@
 namespace asmevo::program {
 
 /// Whose table; `strictest` is the maximum over gfx940 (gfx940 to gfx942, gfx9-4-generic) and gfx950.
-enum class HazardTarget : std::uint8_t { gfx90a, gfx940, gfx950, strictest };
+enum class HazardTarget : std::uint8_t { gfx908, gfx90a, gfx940, gfx950, strictest };
 
-/// Nothing for targets whose rules are not in the tables (gfx900 to gfx908, gfx10 and later).
+/// Nothing for targets whose rules are not in the tables (gfx900 to gfx906, gfx10 and later).
 std::optional<HazardTarget> hazardTargetOf(const object::Target& target);
 
 /// Names of the rules, in the order in which the tables list them.
@@ -51,6 +52,9 @@ enum class HazardRule : std::uint8_t {
   mfmaVector,          ///< MFMA result, VALU reads or writes it, or memory reads it
   mfmaSourceOverwrite, ///< MFMA reads SrcC, VALU overwrites it
   dgemmFma64,          ///< DGEMM, then V_FMA_F64
+  dgemmBetween,        ///< gfx90a: DGEMM between a VALU write and the memory access that reads it
+  accumulatorMove,     ///< gfx908 V_ACCVGPR_READ and _WRITE around MFMA, and what depends on them
+  accumulatorBetween,  ///< gfx908: V_ACCVGPR_* directly between a VALU write and its reader
 };
 std::string_view hazardRuleName(HazardRule rule);
 
@@ -92,10 +96,25 @@ struct HazardFinding {
   unsigned needed = 0, present = 0;
 };
 
-/// All such pairs of a function, by consumer. Needs complete instructions. Paths through calls are not followed into
-/// the callee. One finding per consumer and rule: the one that misses most.
+/// All such pairs with a consumer in the function, by consumer. Needs complete instructions. Paths go through calls:
+/// into callees that are known and back, and from a device function's entry to all its callers. One finding per
+/// consumer and rule: the one that misses most; in scope withLlvm, which is for comparisons, one per consumer, rule and
+/// producer.
 std::vector<HazardFinding> unmetWaitStates(const Program& program, const Function& function, unsigned accumOffset,
                                            HazardTarget target, HazardScope scope = HazardScope::manual);
+
+/// The same for callers with many functions.
+std::vector<HazardFinding> unmetWaitStates(const Program& program, const CallSites& sites, const Function& function,
+                                           unsigned accumOffset, HazardTarget target, HazardScope scope);
+
+struct NopRequirement {
+  Place place;             ///< of an s_nop
+  unsigned present = 0;    ///< states it is worth
+  unsigned sufficient = 0; ///< the least with which no pair falls (further) below the distances, LLVM's included
+};
+/// Every s_nop of the function that control reaches.
+std::vector<NopRequirement> requiredNops(const Program& program, const CallSites& sites, const Function& function,
+                                         unsigned accumOffset, HazardTarget target);
 
 /// 4-clk passes of an MFMA or SMFMAC (isa/matrix_cost.h), 0 for others.
 unsigned mfmaPasses(const isa::Instruction& inst, HazardTarget target);

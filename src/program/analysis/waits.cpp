@@ -1,7 +1,7 @@
 #include "program/analysis/waits.h"
 
 #include "program/analysis/dataflow.h"
-#include "program/analysis/memory_dependence.h"
+#include "program/analysis/order_points.h"
 
 #include <limits>
 #include <map>
@@ -15,8 +15,6 @@ using isa::Instruction;
 using isa::RegSet;
 using isa::RegUnit;
 
-/// Points whose meaning for others depends on what has completed before, strongest first.
-enum class Order : std::uint8_t { full, writes, ldsReads };
 constexpr std::size_t orderCount = 3;
 
 /// What was issued at all on some path, waited for or not.
@@ -35,50 +33,6 @@ struct Issued {
   }
   bool operator==(const Issued&) const = default;
 };
-
-bool isFullOrder(const Instruction& inst) {
-  switch (inst.cls) {
-  case InstClass::barrier:
-  case InstClass::jump:
-  case InstClass::unknown:
-    return true;
-  case InstClass::message:
-    return memoryEffect(inst).ordered;
-  case InstClass::vmem:
-    if (!inst.mayLoad && !inst.mayStore)
-      return true; // cache control
-    [[fallthrough]];
-  case InstClass::flat:
-  case InstClass::global:
-    return inst.isAtomic() || inst.mods.sc0 || inst.mods.sc1;
-  case InstClass::smem:
-    return inst.mayStore;
-  case InstClass::lds:
-    return inst.mods.gds || inst.base.starts_with("ds_gws_");
-  default:
-    return false;
-  }
-}
-
-/// A write that another wave can see.
-bool isSharedWrite(const Instruction& inst) {
-  return inst.mayStore && (inst.cls == InstClass::vmem || inst.cls == InstClass::global ||
-                           inst.cls == InstClass::flat || inst.cls == InstClass::lds);
-}
-
-bool ordersAs(const Instruction& inst, Order order) {
-  if (isFullOrder(inst))
-    return true;
-  switch (order) {
-  case Order::full:
-    return false;
-  case Order::writes:
-    return isSharedWrite(inst) && !inst.isLdsDma();
-  case Order::ldsReads:
-    return inst.cls == InstClass::lds || inst.cls == InstClass::flat;
-  }
-  return true;
-}
 
 /// Forward: how many operations followed the youngest one into each register.
 struct HistoryState {

@@ -255,7 +255,8 @@ class Question {
 
 } // namespace
 
-Equality::Equality(TermTable& table, unsigned resourceLimit) : t(table), limit(resourceLimit) {}
+Equality::Equality(TermTable& table, unsigned resourceLimit, unsigned questions)
+    : t(table), limit(resourceLimit), most(questions) {}
 Equality::~Equality() = default;
 
 Answer Equality::equal(TermId a, TermId b) {
@@ -350,6 +351,8 @@ Answer Equality::solve(TermId a, TermId b, unsigned depth) {
   for (const auto* list : {&left, &right})
     for (const TermId id : *list)
       abstracted |= t.at(id).op != TermOp::variable && t.at(id).op != TermOp::lane;
+  if (exhausted())
+    return Answer::timeout;
   ++asked;
   Model model;
   const Answer answer = question.differ(a, b, model);

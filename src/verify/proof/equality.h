@@ -26,7 +26,8 @@ using Model = std::map<std::uint64_t, std::uint64_t>;
 class Equality {
  public:
   /// `resourceLimit`: Z3 "rlimit" of one question, a deterministic measure of work. 0: Z3 is not asked.
-  explicit Equality(TermTable& table, unsigned resourceLimit);
+  /// `questions`: how many it may be asked in all.
+  Equality(TermTable& table, unsigned resourceLimit, unsigned questions);
   ~Equality();
 
   Answer equal(TermId a, TermId b);
@@ -34,7 +35,7 @@ class Equality {
   Answer implied(TermId active, TermId condition);
   /// The assignment of the last question that was answered `no`.
   const Model& model() const { return lastModel; }
-  std::size_t questions() const { return asked; } ///< to Z3, so far
+  bool exhausted() const { return asked >= most; }
 
  private:
   Answer equalAt(TermId a, TermId b, unsigned depth);
@@ -43,10 +44,10 @@ class Equality {
   void collectLeaves(TermId root, std::vector<TermId>& leaves) const;
 
   TermTable& t;
-  unsigned limit;
+  unsigned limit, most;
   std::map<std::pair<TermId, TermId>, Answer> known;
   Model lastModel;
-  std::size_t asked = 0;
+  unsigned asked = 0;
 };
 
 } // namespace asmevo::verify

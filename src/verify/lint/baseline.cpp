@@ -1,0 +1,183 @@
+#include "verify/lint/baseline.h"
+
+#include "program/analysis/order_points.h"
+#include "program/analysis/soft_clauses.h"
+#include "verify/finding_match.h"
+#include "verify/lint/parts.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace asmevo::verify {
+
+namespace {
+
+using program::BlockId;
+using program::Place;
+
+/// How far a finding is from being none: a finding of K0 must not get worse.
+std::uint64_t badness(const LintFinding& finding) {
+  constexpr std::uint64_t noWait = 1 << 20;
+  if (!finding.need)
+    return 0;
+  if (finding.kind == "wait_states")
+    return *finding.need - std::min(finding.have.value_or(0), *finding.need);
+  if (finding.kind == "registers" || finding.kind == "lds")
+    return *finding.need;
+  return finding.have ? *finding.have - std::min(*finding.need, *finding.have) : noWait;
+}
+
+/// Everything of one object that is compared, in the form of findings.
+class Side {
+ public:
+  Side(const object::CodeObject& o, const program::Program& p, const LintOptions& l)
+      : context(o, p, l), model(*program::WaitModel::of(o.target())) {}
+
+  Status run() {
+    ASMEVO_TRY(context.report, lint(context.object, context.code, context.options));
+    const std::size_t own = context.report.findings.size();
+    std::set<BlockId> done;
+    for (const program::Function& function : context.code.functions) {
+      if (!done.insert(function.entryBlock).second)
+        continue;
+      if (context.object.target().xnack != object::Feature::off && context.object.target().isGfx9())
+        addSoftClauses(function);
+      addOrder(function);
+    }
+    count = own;
+    return {};
+  }
+
+  /// Is there a way from one instruction to another without a return?
+  bool reaches(Place from, Place to) const {
+    if (from.block == to.block && from.index < to.index)
+      return true;
+    std::vector<bool> seen(context.code.blocks.size());
+    std::vector<BlockId> todo = context.code.blocks[from.block].successors;
+    while (!todo.empty()) {
+      const BlockId id = todo.back();
+      todo.pop_back();
+      if (id == to.block)
+        return true;
+      if (seen[id])
+        continue;
+      seen[id] = true;
+      const auto& next = context.code.blocks[id].successors;
+      todo.insert(todo.end(), next.begin(), next.end());
+    }
+    return false;
+  }
+
+  LintContext context;
+  program::WaitModel model;
+  std::size_t count = 0; ///< findings of the lint proper
+
+ private:
+  void addSoftClauses(const program::Function& function) {
+    for (const auto& conflict : program::softClauseConflicts(context.code, function, context.accumOffsetOf(function))) {
+      LintFinding finding =
+          context.start("clause", "clause.xnack", Severity::error, conflict.first, conflict.second, function);
+      finding.message =
+          fmt::format("may be replayed with \"{}\" at {:#x} in one soft clause (XNACK): the baseline keeps "
+                      "them apart",
+                      finding.producerText, finding.producer);
+      context.report.findings.push_back(std::move(finding));
+    }
+  }
+
+  void addOrder(const program::Function& function) {
+    for (const auto& pair : program::inFlightAtOrderPoints(context.code, function, model)) {
+      LintFinding finding = context.start(std::string(model.name(pair.counter)), "wait.order", Severity::error,
+                                          pair.producer, pair.point, function);
+      finding.message = fmt::format("\"{}\" at {:#x} may be in flight here: the baseline waits for it before",
+                                    finding.producerText, finding.producer);
+      context.report.findings.push_back(std::move(finding));
+    }
+  }
+};
+
+/// Instructions of a program by block, in K0's terms, and text.
+class ByText {
+ public:
+  ByText(const program::Program& p, const std::vector<std::uint64_t>& names) {
+    for (BlockId id = 0; id < p.blocks.size(); ++id)
+      for (std::uint32_t i = 0; i < p.blocks[id].instrs.size(); ++i)
+        places[{names[id], p.blocks[id].instrs[i].inst->text}].push_back({id, i});
+  }
+  const std::vector<Place>* find(std::uint64_t block, const std::string& text) const {
+    const auto found = places.find({block, text});
+    return found == places.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::string>, std::vector<Place>> places;
+};
+
+std::uint64_t blockNameOf(const program::Program& p, const std::vector<std::uint64_t>& names, std::uint64_t address) {
+  const auto after = std::ranges::upper_bound(p.blocks, address, {}, &program::Block::address);
+  return after == p.blocks.begin() ? 0 : names[static_cast<std::size_t>(after - p.blocks.begin()) - 1];
+}
+
+std::vector<PlacedFinding> placed(const LintReport& report) {
+  std::vector<PlacedFinding> list;
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    const LintFinding& finding = report.findings[i];
+    // The message carries the finding's number through the matcher.
+    list.push_back({finding.rule, finding.producer, finding.address, badness(finding), std::to_string(i)});
+  }
+  return list;
+}
+
+} // namespace
+
+Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const object::CodeObject& k1,
+                                 const LintOptions& options) {
+  ASMEVO_TRY(ProgramPair pair, recoverPair(k0, k1));
+  program::completeInstructions(pair.k0, *pair.codec);
+  program::completeInstructions(pair.k1, *pair.codec);
+  if (!program::WaitModel::of(k0.target()))
+    return refused("{}: lint knows the wait counters of gfx9 to gfx12, not of {}", k0.name(), k0.target().processor);
+  LintOptions compared = options;
+  compared.scope = program::HazardScope::withLlvm;
+  compared.paths = false;
+  Side before(k0, pair.k0, compared);
+  compared.paths = options.paths;
+  Side after(k1, pair.k1, compared);
+  ASMEVO_CHECK(before.run());
+  ASMEVO_CHECK(after.run());
+
+  const Alignment alignment = alignBlocks(k0, pair.k0, k1, pair.k1);
+  const FindingMatcher matcher(pair, alignment);
+  const ByText known(pair.k0, matcher.k0Names());
+  /// Did K0 issue the one before the other at all? Otherwise the two were exchanged, and no guarantee is lost.
+  const auto ordered = [&](const LintFinding& finding) {
+    const auto* producers = known.find(blockNameOf(pair.k1, matcher.k1Names(), finding.producer), finding.producerText);
+    const auto* points = known.find(blockNameOf(pair.k1, matcher.k1Names(), finding.address), finding.text);
+    if (!producers || !points)
+      return false;
+    return std::ranges::any_of(*producers, [&](Place a) {
+      return std::ranges::any_of(*points, [&](Place b) { return before.reaches(a, b); });
+    });
+  };
+
+  BaselineLint result;
+  result.fresh.waitStatesChecked = after.context.report.waitStatesChecked;
+  result.inBaseline = before.count;
+  std::size_t freshOwn = 0;
+  for (const PlacedFinding& fresh : matcher.newOnes(placed(before.context.report), placed(after.context.report))) {
+    const std::size_t number = std::stoul(fresh.message);
+    LintFinding& finding = after.context.report.findings[number];
+    if (finding.rule == "wait.order" && !ordered(finding))
+      continue;
+    freshOwn += number < after.count;
+    result.fresh.findings.push_back(std::move(finding));
+  }
+  result.inBoth = after.count - freshOwn;
+  std::ranges::sort(result.fresh.findings, [](const LintFinding& a, const LintFinding& b) {
+    return std::tie(a.address, a.rule, a.producer) < std::tie(b.address, b.rule, b.producer);
+  });
+  return result;
+}
+
+} // namespace asmevo::verify
