@@ -47,10 +47,11 @@ Result<Shape> parseShape(std::string_view line) {
   Shape shape;
   shape.object = fields[0];
   const std::size_t tile = fields[0].rfind('_') + 1, times = fields[0].rfind('x');
-  if (tile >= times || times == std::string_view::npos || !parse(fields[0].substr(tile, times - tile), shape.tileRows) ||
-      !parse(fields[1], shape.m) || !parse(fields[2], shape.n) || !parse(fields[3], shape.k) ||
-      !parse(fields[4], shape.splitK) || !parse(fields[5], shape.microseconds) || !shape.tileRows || !shape.splitK ||
-      shape.n % tileColumns != 0 || shape.k % blockDepth != 0)
+  if (tile >= times || times == std::string_view::npos ||
+      !parse(fields[0].substr(tile, times - tile), shape.tileRows) || !parse(fields[1], shape.m) ||
+      !parse(fields[2], shape.n) || !parse(fields[3], shape.k) || !parse(fields[4], shape.splitK) ||
+      !parse(fields[5], shape.microseconds) || !shape.tileRows || !shape.splitK || shape.n % tileColumns != 0 ||
+      shape.k % blockDepth != 0)
     return badInput("{}: not a measured shape: object '{}'", measuredFile, fields[0]);
   return shape;
 }
@@ -179,9 +180,10 @@ Summary summarise(const std::vector<const Outcome*>& outcomes) {
 }
 
 std::string line(std::string_view title, const Summary& s) {
-  return fmt::format("{:24} {:5} rows  |error| median {:5.1f} %  mean {:5.1f} %  worst {:5.1f} %  model/measured median "
-                     "{:.3f}  rank correlation {:.4f}",
-                     title, s.rows, 100 * s.median, 100 * s.mean, 100 * s.worst, s.ratio, s.correlation);
+  return fmt::format(
+      "{:24} {:5} rows  |error| median {:5.1f} %  mean {:5.1f} %  worst {:5.1f} %  model/measured median "
+      "{:.3f}  rank correlation {:.4f}",
+      title, s.rows, 100 * s.median, 100 * s.mean, 100 * s.worst, s.ratio, s.correlation);
 }
 
 class Mi308x final : public Dataset {
@@ -201,14 +203,13 @@ class Mi308x final : public Dataset {
 
   Result<Sequence> sequence(const Row& row, const timing::Chip& chip) override {
     ASMEVO_CHECK(load());
-    const auto shape = std::ranges::find_if(
-        shapes, [&](const Shape& s) { return s.object == row.program && s.size() == row.size; });
+    const auto shape =
+        std::ranges::find_if(shapes, [&](const Shape& s) { return s.object == row.program && s.size() == row.size; });
     if (shape == shapes.end())
       return badInput("mi308x: no row {} {}", row.program, row.size);
     ASMEVO_TRY(device::LoadedKernel * kernel, kernelOf(*shape));
     const dispatch::Case launch = launchOf(*shape, names.at(shape->object));
-    ASMEVO_TRY(device::TracedCase traced,
-               kernel->trace(launch, timing::sampleWorkgroups(chip, kernel->target(), kernel->shapeOf(launch))));
+    ASMEVO_TRY(device::TracedCase traced, kernel->sample(launch, chip));
     Sequence result;
     result.launches.push_back({std::move(traced), 1});
     return result;
@@ -283,8 +284,7 @@ class Mi308x final : public Dataset {
       std::map<std::uint32_t, const Outcome*> byTile;
       for (const Outcome& other : outcomes) {
         const Shape* s = find(other.row);
-        if (!s || s->n != shape->n || s->k != shape->k ||
-            s->rowTiles() != (shape->m + s->tileRows - 1) / s->tileRows)
+        if (!s || s->n != shape->n || s->k != shape->k || s->rowTiles() != (shape->m + s->tileRows - 1) / s->tileRows)
           continue;
         const Outcome*& best = byTile[s->tileRows];
         if (!best || other.row.microseconds < best->row.microseconds)
@@ -306,10 +306,10 @@ class Mi308x final : public Dataset {
       good20 += pick->row.microseconds <= 1.20 * best->row.microseconds;
     }
     if (several)
-      lines.push_back(fmt::format("picks: of {} shapes measured with several objects the model names the fastest in {}, "
-                                  "one within 10 % of it in {} ({:.1f} %), within 20 % in {}",
-                                  several, fastest, good,
-                                  100 * static_cast<double>(good) / static_cast<double>(several), good20));
+      lines.push_back(
+          fmt::format("picks: of {} shapes measured with several objects the model names the fastest in {}, "
+                      "one within 10 % of it in {} ({:.1f} %), within 20 % in {}",
+                      several, fastest, good, 100 * static_cast<double>(good) / static_cast<double>(several), good20));
   }
 
   std::filesystem::path folder;

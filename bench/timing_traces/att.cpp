@@ -15,14 +15,21 @@ namespace {
 using timing::Clk;
 
 /// Kernels with waves alone on their SIMD, and waves per workgroup.
-constexpr std::pair<const char*, unsigned> lonely[] = {
-    {"blockscale_preshuffle_gemm_big", 4}, {"flash_attn_func_small", 4}, {"fused_rope_cache_big", 1},
-    {"hgemm_splitk_big", 4},               {"layernorm_big", 4},         {"moe_gemm_big", 4},
-    {"pa_mqa_logits_fp4_small", 4},        {"preshuffle_gemm_v2_big", 4}, {"mla_decode_big", 8},
-    {"pa_big", 4},                         {"topk_gating_softmax_big", 4}};
+constexpr std::pair<const char*, unsigned> lonely[] = {{"blockscale_preshuffle_gemm_big", 4},
+                                                       {"flash_attn_func_small", 4},
+                                                       {"fused_rope_cache_big", 1},
+                                                       {"hgemm_splitk_big", 4},
+                                                       {"layernorm_big", 4},
+                                                       {"moe_gemm_big", 4},
+                                                       {"pa_mqa_logits_fp4_small", 4},
+                                                       {"preshuffle_gemm_v2_big", 4},
+                                                       {"mla_decode_big", 8},
+                                                       {"pa_big", 4},
+                                                       {"topk_gating_softmax_big", 4}};
 constexpr std::int64_t leastSamples = 50;
 
-using PairClass = std::tuple<std::string, std::string, bool>; ///< first, second, jumped
+/// First, second, what the second reads of the first, whether it was jumped to.
+using PairClass = std::tuple<std::string, std::string, std::string, bool>;
 
 std::string mnemonic(const std::string& text, bool withArgument) {
   if (withArgument && text.starts_with("s_nop"))
@@ -34,10 +41,32 @@ std::string mnemonic(const std::string& text, bool withArgument) {
   return name;
 }
 
+bool isWait(const std::string& text) {
+  return text.starts_with("s_waitcnt") || text.starts_with("s_nop") || text.starts_with("s_barrier");
+}
+
 struct Measured {
   std::int64_t samples = 0;
   Clk least = 0, median = 0;
 };
+
+/// The kind of register through which `b` depends on `a`.
+std::string dependence(const isa::Instruction& a, const isa::Instruction& b) {
+  constexpr unsigned accumOffset = 512;
+  const isa::RegSet written = a.writes(accumOffset), read = b.reads(accumOffset);
+  std::string kind = "none";
+  written.forEach([&](isa::RegUnit unit) {
+    if (!read.test(unit))
+      return;
+    kind = unit >= isa::vgprBase                                    ? "vgpr"
+           : kind == "vgpr"                                         ? kind
+           : unit == isa::sreg::vccLo || unit == isa::sreg::vccHi   ? "vcc"
+           : unit == isa::sreg::execLo || unit == isa::sreg::execHi ? "exec"
+           : unit == isa::sreg::scc                                 ? "scc"
+                                                                    : "sgpr";
+  });
+  return kind;
+}
 
 struct Gaps {
   std::map<PairClass, std::vector<Clk>> byClass;
@@ -48,8 +77,11 @@ struct Gaps {
                               &b = kernel.instructions[steps[i + 1].instruction];
       if (a.text.starts_with("s_waitcnt") || a.text.starts_with("s_barrier"))
         continue;
-      byClass[{mnemonic(a.text, true), mnemonic(b.text, false), b.offset != a.offset + a.inst->size}].push_back(
-          issue[i + 1] - issue[i]);
+      const bool jumped = b.offset != a.offset + a.inst->size;
+      // The trace counts the fetch of a jump into the wait that it leads to.
+      const Clk start = jumped && isWait(b.text) ? issue[i] + 4 : issue[i + 1];
+      byClass[{mnemonic(a.text, true), mnemonic(b.text, false), dependence(*a.inst, *b.inst), jumped}].push_back(
+          start - issue[i]);
     }
   }
 };
@@ -89,18 +121,16 @@ Result<std::map<PairClass, Measured>> measuredClasses(const std::string& path) {
   ASMEVO_TRY(const Table table, Table::read(path));
   ASMEVO_TRY(const std::size_t first, table.column("first"));
   ASMEVO_TRY(const std::size_t second, table.column("second"));
+  ASMEVO_TRY(const std::size_t dependence, table.column("raw_dep"));
   ASMEVO_TRY(const std::size_t jumped, table.column("jumped"));
   ASMEVO_TRY(const std::size_t samples, table.column("n"));
   ASMEVO_TRY(const std::size_t least, table.column("min"));
   ASMEVO_TRY(const std::size_t middle, table.column("p50"));
   std::map<PairClass, Measured> classes;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    // Rows that differ in dependence only are one class here: where both are frequent their numbers agree.
-    Measured& m = classes[{table.text(row, first), table.text(row, second), table.number(row, jumped) != 0}];
-    const Measured read{table.number(row, samples), table.number(row, least), table.number(row, middle)};
-    if (read.samples > m.samples)
-      m = {read.samples, read.least, read.median};
-  }
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    classes[{table.text(row, first), table.text(row, second), table.text(row, dependence),
+             table.number(row, jumped) != 0}] = {table.number(row, samples), table.number(row, least),
+                                                 table.number(row, middle)};
   return classes;
 }
 
@@ -135,10 +165,10 @@ Result<std::vector<Section>> attSections(const Data& data) {
     if (m.samples < leastSamples)
       continue;
     ++classes;
-    const auto& [first, second, jumped] = key;
+    const auto& [first, second, dependence, jumped] = key;
     const auto found = gaps.byClass.find(key);
     if (found == gaps.byClass.end()) {
-      section.notes.push_back(fmt::format("{} -> {}: not replayed", first, second));
+      section.notes.push_back(fmt::format("{} -> {} ({}): not replayed", first, second, dependence));
       continue;
     }
     const Clk least = *std::min_element(found->second.begin(), found->second.end());
@@ -146,9 +176,9 @@ Result<std::vector<Section>> attSections(const Data& data) {
     if (std::abs(least - m.least) <= 4 && std::abs(middle - m.median) <= 4)
       ++close;
     else
-      section.notes.push_back(fmt::format("{} -> {}{}: measured {} / {} (n {}), modelled {} / {} (n {})", first, second,
-                                          jumped ? " (jumped)" : "", m.least, m.median, m.samples, least, middle,
-                                          found->second.size()));
+      section.notes.push_back(fmt::format("{} -> {} ({}{}): measured {} / {} (n {}), modelled {} / {} (n {})", first,
+                                          second, dependence, jumped ? ", jumped" : "", m.least, m.median, m.samples,
+                                          least, middle, found->second.size()));
   }
   section.rows.push_back(atLeast(fmt::format("minimum and median within 4 clk, of {} classes", classes),
                                  static_cast<double>(close) / static_cast<double>(classes), 0.9));

@@ -10,8 +10,8 @@ namespace {
 /// Bytes per lane of a memory instruction, by its mnemonic's ending.
 unsigned bytesOf(const std::string& base) {
   constexpr std::pair<const char*, unsigned> endings[] = {
-      {"dwordx4", 16}, {"dwordx3", 12}, {"dwordx2", 8}, {"dword", 4},  {"_b128", 16}, {"_b96", 12},
-      {"_b64", 8},     {"_b32", 4},     {"_b16", 2},    {"short", 2},  {"ushort", 2}, {"ubyte", 1},
+      {"dwordx4", 16}, {"dwordx3", 12}, {"dwordx2", 8}, {"dword", 4}, {"_b128", 16}, {"_b96", 12},
+      {"_b64", 8},     {"_b32", 4},     {"_b16", 2},    {"short", 2}, {"ushort", 2}, {"ubyte", 1},
       {"byte", 1},     {"_b8", 1},      {"_tr_b16", 8}, {"_tr_b8", 8}};
   for (const auto& [ending, bytes] : endings)
     if (base.ends_with(ending))

@@ -1,5 +1,5 @@
-/// Kernels known only by a listing and traced paths (ATT): rebuilt with LLVM, with made-up addresses where the trace has
-/// none.
+/// Kernels known only by a listing and traced paths (ATT): rebuilt with LLVM, with made-up addresses where the trace
+/// has none.
 #pragma once
 
 #include "csv.h"
@@ -18,7 +18,7 @@ struct ListedInstruction {
 };
 
 struct MeasuredStep {
-  std::int64_t clk = 0; ///< from wave start
+  std::int64_t clk = 0;          ///< from wave start
   std::uint32_t instruction = 0; ///< into ListedKernel::instructions
   std::int64_t duration = 0;
 };

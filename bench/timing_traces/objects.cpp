@@ -1,7 +1,5 @@
 #include "objects.h"
 
-#include "device/device.h"
-
 namespace asmevo::bench {
 
 Result<TracedObject> traceObject(const std::string& path, const FloatLaunch& launch,
@@ -22,10 +20,14 @@ Result<TracedObject> traceObject(const std::string& path, const FloatLaunch& lau
     buffer.initial.assign(launch.elements[i] * 4, 0);
     run.arguments.emplace_back().buffer = buffer.name;
   }
-  ASMEVO_TRY(const auto device, device::makeSimulator("mi350x"));
-  ASMEVO_TRY(const auto loaded, device->load(object, kernel->name));
-  ASMEVO_TRY(device::TracedCase traced, loaded->trace(run, workgroups));
-  return TracedObject{std::move(traced.traces), std::move(traced.code), traced.accumOffset};
+  TracedObject result;
+  ASMEVO_TRY(result.device, device::makeSimulator("mi350x"));
+  ASMEVO_TRY(result.kernel, result.device->load(object, kernel->name));
+  ASMEVO_TRY(device::TracedCase traced, result.kernel->trace(run, workgroups));
+  result.traces = std::move(traced.traces);
+  result.code = std::move(traced.code);
+  result.accumOffset = traced.accumOffset;
+  return result;
 }
 
 } // namespace asmevo::bench

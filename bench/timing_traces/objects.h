@@ -1,10 +1,11 @@
 /// Measured code objects run in the emulator and replayed on one CU of a chip.
 #pragma once
 
-#include "dispatch/dispatch.h"
-#include "object/code_object.h"
+#include "device/device.h"
 #include "timing/synthetic.h"
 
+#include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct FloatLaunch {
 
 /// Traces of some workgroups of a launch, and the code by dword from the traces' base.
 struct TracedObject {
+  std::unique_ptr<device::Device> device;
+  std::unique_ptr<device::LoadedKernel> kernel; ///< owns the instructions of `code`
   std::vector<emulator::WorkgroupTrace> traces;
   std::vector<isa::InstRef> code;
   unsigned accumOffset = 0;

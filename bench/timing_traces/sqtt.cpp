@@ -64,7 +64,7 @@ Result<std::vector<std::vector<Step>>> readWaves(const std::string& path) {
 
 struct Tally {
   std::size_t pairs = 0, close = 0;
-  double measuredClk = 0, modelledClk = 0;             ///< sums over the pairs
+  double measuredClk = 0, modelledClk = 0;                   ///< sums over the pairs
   std::map<std::string, std::pair<std::size_t, Clk>> misses; ///< "first -> second: measured" to count, modelled
 };
 
@@ -86,8 +86,8 @@ void comparePairs(const std::vector<Step>& measured, const std::vector<Clk>& mod
       ++tally.close;
       continue;
     }
-    auto& miss = tally.misses[fmt::format("{} -> {}: measured {}, modelled {}", mnemonic(a.text), mnemonic(b.text),
-                                          want, got)];
+    auto& miss =
+        tally.misses[fmt::format("{} -> {}: measured {}, modelled {}", mnemonic(a.text), mnemonic(b.text), want, got)];
     ++miss.first;
   }
 }
@@ -140,9 +140,8 @@ Result<Section> sectionOf(const Data& data, const TracedKernel& kernel, const ti
     }
   }
   if (tally.pairs)
-    section.rows.push_back(
-        atLeast(fmt::format("pairs within 4 clk, of {}", tally.pairs),
-                static_cast<double>(tally.close) / static_cast<double>(tally.pairs), 0.95));
+    section.rows.push_back(atLeast(fmt::format("pairs within 4 clk, of {}", tally.pairs),
+                                   static_cast<double>(tally.close) / static_cast<double>(tally.pairs), 0.95));
   section.rows.push_back(within("issue time outside waits", tally.measuredClk, tally.modelledClk, 0.15));
   const auto mean = [](const std::vector<double>& of) {
     double sum = 0;

@@ -36,6 +36,8 @@ class LoadedKernel {
   /// those that stand for all): an estimate's two halves, so that the second can be repeated with other numbers.
   virtual timing::Launch shapeOf(const dispatch::Case& launch) const = 0;
   virtual Result<TracedCase> trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) = 0;
+  /// As `trace`, of workgroups that stand for all on `chip`: more of them where they differ, fewer where they are long.
+  virtual Result<TracedCase> sample(const dispatch::Case& launch, const timing::Chip& chip) = 0;
   virtual const object::Target& target() const = 0;
 };
 

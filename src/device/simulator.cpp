@@ -12,8 +12,9 @@
 namespace asmevo::device {
 namespace {
 
-/// Of a traced sample, which is kept in memory: a few workgroups, each well below this many instructions.
-constexpr std::uint64_t maxSampleInstructions = 32'000'000;
+/// Wave-instructions of a traced sample, which is kept in memory. A sample that takes more than the first is made
+/// smaller; one workgroup that takes more than the second waits for others.
+constexpr std::uint64_t sampleInstructions = 8'000'000, workgroupInstructions = 64'000'000;
 
 /// What loading a kernel costs, done once: the emulator's pre-decoded form, and the instructions for the timing model.
 /// Usable from several threads.
@@ -30,6 +31,7 @@ class PreparedKernel {
   }
   timing::Launch shapeOf(const dispatch::Case& launch) const;
   Result<TracedCase> trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups);
+  Result<TracedCase> sample(const dispatch::Case& launch, const timing::Chip& chip);
   const object::Target& builtFor() const { return target; }
 
  private:
@@ -39,8 +41,13 @@ class PreparedKernel {
   };
 
   PreparedKernel() = default;
-  /// Runs the sampled workgroups, alone if they can, and traces them.
-  Result<emulator::RunResult> traceSample(const dispatch::Case& launch, const std::vector<std::uint64_t>& sample) const;
+  using Traces = std::vector<emulator::WorkgroupTrace>;
+  /// Runs these workgroups alone.
+  Result<Traces> runAlone(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups,
+                          std::uint64_t instructions) const;
+  /// Runs them alone if they can, else among all others.
+  Result<Traces> runTraced(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) const;
+  TracedCase tracedCase(const dispatch::Case& launch, Traces traces);
   /// Decodes what the traces ran, at the offsets they name: linear decoding would trip over data between functions.
   void decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces);
 
@@ -83,7 +90,8 @@ timing::Launch PreparedKernel::shapeOf(const dispatch::Case& launch) const {
   unsigned items = 1;
   for (std::size_t d = 0; d < 3; ++d) {
     items *= launch.workgroupSize[d];
-    shape.workgroups *= (std::uint64_t{launch.gridSize[d]} + launch.workgroupSize[d] - 1) / launch.workgroupSize[d];
+    shape.grid[d] = (std::uint64_t{launch.gridSize[d]} + launch.workgroupSize[d] - 1) / launch.workgroupSize[d];
+    shape.workgroups *= shape.grid[d];
   }
   shape.wavesPerWorkgroup = (items + 63) / 64;
   shape.vgprs = descriptor.allocatedVgprs(target);
@@ -112,34 +120,72 @@ void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& t
       }
 }
 
-Result<emulator::RunResult> PreparedKernel::traceSample(const dispatch::Case& launch,
-                                                        const std::vector<std::uint64_t>& sample) const {
+Result<PreparedKernel::Traces> PreparedKernel::runAlone(const dispatch::Case& launch,
+                                                        const std::vector<std::uint64_t>& workgroups,
+                                                        std::uint64_t instructions) const {
   emulator::RunOptions options;
-  options.traceWorkgroups.insert(sample.begin(), sample.end());
-  options.onlyWorkgroups = sample;
+  options.traceWorkgroups.insert(workgroups.begin(), workgroups.end());
+  options.onlyWorkgroups = workgroups;
   options.fastMfma = true; // paths and addresses count, not values to the bit
-  options.maxInstructions = maxSampleInstructions;
-  auto run = runnable->run(launch, options);
-  if (run || run.error().kind != ErrorKind::fault)
-    return run;
-  // Alone, a workgroup that waits for another one waits forever: run them all.
-  options.onlyWorkgroups.clear();
-  options.maxInstructions = emulator::RunOptions{}.maxInstructions;
-  return runnable->run(launch, options);
+  options.maxInstructions = instructions;
+  ASMEVO_TRY(emulator::RunResult run, runnable->run(launch, options));
+  return std::move(run.traces);
 }
 
-Result<TracedCase> PreparedKernel::trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) {
+Result<PreparedKernel::Traces> PreparedKernel::runTraced(const dispatch::Case& launch,
+                                                         const std::vector<std::uint64_t>& workgroups) const {
+  auto traces = runAlone(launch, workgroups, workgroupInstructions);
+  if (traces || traces.error().kind != ErrorKind::fault)
+    return traces;
+  // Alone, a workgroup that waits for another one waits forever: run them all.
+  emulator::RunOptions options;
+  options.traceWorkgroups.insert(workgroups.begin(), workgroups.end());
+  options.fastMfma = true;
+  ASMEVO_TRY(emulator::RunResult run, runnable->run(launch, options));
+  return std::move(run.traces);
+}
+
+TracedCase PreparedKernel::tracedCase(const dispatch::Case& launch, Traces traces) {
   TracedCase traced;
   traced.target = target;
   traced.shape = shapeOf(launch);
   traced.accumOffset = descriptor.accumOffset(target);
   traced.codeAddress = runnable->codeAddress();
-  ASMEVO_TRY(emulator::RunResult run, traceSample(launch, workgroups));
-  traced.traces = std::move(run.traces);
+  traced.traces = std::move(traces);
   const std::lock_guard lock(decoding);
   decodeTraced(traced.traces);
   traced.code = decoded;
   return traced;
+}
+
+Result<TracedCase> PreparedKernel::trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) {
+  ASMEVO_TRY(Traces traces, runTraced(launch, workgroups));
+  return tracedCase(launch, std::move(traces));
+}
+
+Result<TracedCase> PreparedKernel::sample(const dispatch::Case& launch, const timing::Chip& chip) {
+  const timing::Launch shape = shapeOf(launch);
+  std::vector<std::uint64_t> workgroups = timing::sampleWorkgroups(chip, target, shape);
+  auto traces = runAlone(launch, workgroups, sampleInstructions);
+  if (!traces && traces.error().kind == ErrorKind::fault) {
+    // Long workgroups, of which fewer have to do, or such that wait for each other.
+    if (const auto one = runAlone(launch, {workgroups.front()}, workgroupInstructions)) {
+      std::uint64_t length = 1;
+      for (const emulator::WaveTrace& wave : one->front().waves)
+        length += wave.path.size();
+      const std::uint64_t most = std::clamp<std::uint64_t>(2 * sampleInstructions / length, 4, workgroups.size());
+      workgroups = timing::sampleWorkgroups(chip, target, shape, static_cast<unsigned>(most));
+    }
+    traces = runTraced(launch, workgroups);
+  }
+  if (!traces)
+    return traces.error();
+  if (const std::vector<std::uint64_t> more = timing::widerSample(shape, *traces); !more.empty())
+    if (auto others = runAlone(launch, more, sampleInstructions)) {
+      std::ranges::move(*others, std::back_inserter(*traces));
+      std::ranges::sort(*traces, {}, &emulator::WorkgroupTrace::index);
+    }
+  return tracedCase(launch, *std::move(traces));
 }
 
 class SimulatedKernel final : public LoadedKernel {
@@ -151,13 +197,15 @@ class SimulatedKernel final : public LoadedKernel {
     return prepared->launch(launch, options);
   }
   Result<timing::Estimate> time(const dispatch::Case& launch) override {
-    ASMEVO_TRY(const TracedCase traced,
-               trace(launch, timing::sampleWorkgroups(*chip, prepared->builtFor(), shapeOf(launch))));
+    ASMEVO_TRY(const TracedCase traced, sample(launch, *chip));
     return traced.estimate(*chip);
   }
   timing::Launch shapeOf(const dispatch::Case& launch) const override { return prepared->shapeOf(launch); }
   Result<TracedCase> trace(const dispatch::Case& launch, const std::vector<std::uint64_t>& workgroups) override {
     return prepared->trace(launch, workgroups);
+  }
+  Result<TracedCase> sample(const dispatch::Case& launch, const timing::Chip& onChip) override {
+    return prepared->sample(launch, onChip);
   }
   const object::Target& target() const override { return prepared->builtFor(); }
 

@@ -27,7 +27,9 @@ class BandwidthServer {
 /// what reordering queues of DRAM controllers do. The slow-down overlaps with the latency: a short burst does not see it.
 class DeepQueueServer {
  public:
-  DeepQueueServer(double bytesPerClk, double halfRateBytes) : rate(bytesPerClk), half(halfRateBytes) {}
+  /// `bytesPerClk` is the memory's rate; what a requester can take may be less.
+  DeepQueueServer(double bytesPerClk, double halfRateBytes, double requesterBytesPerClk)
+      : deepRate(bytesPerClk), rate(std::min(bytesPerClk, requesterBytesPerClk)), half(halfRateBytes) {}
   /// Completion of a request of `bytes` that arrives at `now` and takes `latency` when nothing is in its way.
   double serve(double now, double bytes, double latency) {
     while (!outstanding.empty() && outstanding.front().until <= now) {
@@ -38,7 +40,7 @@ class DeepQueueServer {
     const double shortest = bytes / rate;
     const double wait = std::max(0.0, queueFree - now);
     queueFree = std::max(now, queueFree) + shortest;
-    slowFree = std::max(now, slowFree) + shortest * (1 + half / outstandingBytes);
+    slowFree = std::max(now, slowFree) + bytes / deepRate * (1 + half / outstandingBytes);
     busy += shortest;
     last = std::max({last, now + latency + wait, slowFree});
     outstanding.push_back({last, bytes});
@@ -50,7 +52,7 @@ class DeepQueueServer {
   struct Request {
     double until, bytes;
   };
-  double rate, half;
+  double deepRate, rate, half;
   double queueFree = 0, slowFree = 0, last = 0, busy = 0, outstandingBytes = 0;
   std::deque<Request> outstanding;
 };

@@ -30,6 +30,9 @@ class SetAssociativeCache {
   bool insert(std::size_t set, std::uint64_t tag, Clk ready, Insertion how);
   bool insert(std::size_t set, std::uint64_t tag, Clk ready) { return insert(set, tag, ready, Insertion()); }
   std::size_t sets() const { return setCount; }
+  std::size_t lines() const { return tags.size(); }
+  /// Declares an empty place to hold a dirty line that nobody asks for.
+  void dirtyPlace(std::size_t place) { dirty[place] = 1; }
   std::size_t dirtyLines() const;
 
  private:

@@ -25,7 +25,7 @@ struct SimdState {
 struct Slot {
   Clk at = 0;
   std::array<std::uint8_t, categoryCount> used{};
-  bool firstValuPairable = false;
+  const StaticInst* firstValu = nullptr;
 };
 
 struct GroupState {
@@ -258,12 +258,12 @@ bool ComputeUnit::tryIssue(WaveState& wave, Slot& slot) {
       return false;
     }
     const std::uint8_t count = usedBy(Category::valu);
-    const bool pairs = p.valuDualIssue != 0 && count == 1 && slot.firstValuPairable && inst.pairable;
-    if (usedBy(Category::mfma) || (count && !pairs)) {
+    const bool shares = p.valuDualIssue != 0 && count == 1 && pairs(*slot.firstValu, inst);
+    if (usedBy(Category::mfma) || (count && !shares)) {
       block(wave, later, Stall::arbitration);
       return false;
     }
-    slot.firstValuPairable = inst.pairable;
+    slot.firstValu = &inst;
     break;
   }
   case Category::mfma: {
@@ -405,8 +405,10 @@ Clk ComputeUnit::issueLds(WaveState& wave, const StaticInst& inst, Clk now) {
     any = true;
     // The port moves whole rows of lanes whatever EXEC says.
     request.dataBytes += 64.0 * std::max<unsigned>(access.bytesPerLane, 4);
-    request.bankClk += access.bankClk;
-    request.idealClk += access.idealClk;
+    // Counted for 32 banks; twice as many take two of its conflict groups at once.
+    const auto pairsOfGroups = [&](unsigned clk) { return p.ldsBanks > 32 ? (clk + 1) / 2 : clk; };
+    request.bankClk += pairsOfGroups(access.bankClk);
+    request.idealClk += pairsOfGroups(access.idealClk);
   });
   const LdsUnit::Reply reply = lds.issue(wave.simd, wave.number, request, now);
   wave.lgkm.push(reply.done);

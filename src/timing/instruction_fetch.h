@@ -1,10 +1,10 @@
-/// Instruction fetch of one CU: a fetch port per SIMD, the instruction cache that two CUs share, and the small buffer of
-/// fetched code that each wave issues from.
+/// Instruction fetch of one CU: a fetch port per SIMD, the instruction cache that two CUs share, and the small buffer
+/// of fetched code that each wave issues from.
 ///
-/// From the traces (facts: hardware_traces.md) and pyhip's gfx942 streams: code comes in blocks of 32 bytes (one SQ_IFETCH
-/// per 32 bytes), a taken branch costs 20 clk, 24 where its target lies in two blocks, and a stream of 8-byte VALU at
-/// pc mod 8 = 4 runs at 5 clk instead of 4. A buffer of two blocks, refilled in 20 clk when one has been issued, gives
-/// all three.
+/// From the traces (facts: hardware_traces.md) and pyhip's gfx942 streams: code comes in blocks of 32 bytes (one
+/// SQ_IFETCH per 32 bytes), a taken branch costs 20 clk, 24 where its target lies in two blocks, and a stream of 8-byte
+/// VALU at pc mod 8 = 4 runs at 5 clk instead of 4. A buffer of two blocks, refilled in 20 clk when one has been
+/// issued, gives all three.
 #pragma once
 
 #include "timing/cache_tags.h"

@@ -1,6 +1,9 @@
 /// One XCD's L2 as the modelled CU sees it: its channels, loaded by the other CUs as much as by this one, and this CU's
 /// part of the lines.
 ///
+/// A dispatch that writes more than the L2s hold runs most of its time with an L2 full of what it wrote before: the
+/// cache starts so.
+///
 /// Every active CU of the XCD behaves like the modelled one. So a line that s of them ask for while it is there is
 /// fetched by one of them: this CU stands for a share 1/s of such lines ("owns" them), keeps tags of those in a cache
 /// of its share of the capacity, and finds the others present.
@@ -30,6 +33,7 @@ class L2Cache {
   static constexpr std::size_t mostChannels = 16;
 
  private:
+  void fillWithEarlierWork(const ChipLoad& load);
   double queueAt(std::size_t channel, const LineRequest& request, double now);
 
   const Parameters& p;

@@ -34,7 +34,8 @@ LdsUnit::Reply LdsUnit::issue(unsigned simd, std::uint32_t wave, const Request& 
   const unsigned pair = simd / 2;
   Port& port = ports[pair];
   const double issued = static_cast<double>(now);
-  const double transfer = std::max(p.slot, request.dataBytes / p.ldsPortBytesPerClk);
+  const double perClk = request.sendsData ? p.ldsPortBytesPerClk : p.ldsReadBytesPerClk;
+  const double transfer = std::max(p.slot, request.dataBytes / perClk);
   const double in = std::max(issued, port.inFree);
   port.inFree = in + p.ldsAddressClk + (request.sendsData ? transfer : 0);
   double start = std::max(in, port.orderFree);

@@ -7,8 +7,8 @@ namespace asmevo::timing {
 MemorySide::MemorySide(const Parameters& parameters, const ChipLoad& load, std::size_t lineCount)
     : p(parameters), chip(load),
       fabric(std::min(p.l2BytesPerClkPerCu, p.fabricBytesPerClkPerXcd * load.workShareOfXcd)),
-      hbm(std::min(p.l2BytesPerClkPerCu, p.hbmBytesPerSecond / (p.peakMhz * 1e6) * load.workShare),
-          p.hbmHalfRateBytes * load.workShare),
+      hbm(p.hbmBytesPerSecond / (p.peakMhz * 1e6) * load.workShare, p.hbmHalfRateBytes * load.workShare,
+          p.l2BytesPerClkPerCu),
       last(lineCount) {}
 
 bool MemorySide::inMall(const LineRequest& request) {

@@ -47,10 +47,11 @@ constexpr ParameterKey keys[] = {
     {"mfma.srcCExtraPasses", &P::mfmaSrcCExtraPasses, 0, anyClk},
     {"barrier.release", &P::barrierRelease, 0, anyClk},
     {"sleep.clkPerUnit", &P::sleepClkPerUnit, 0, anyClk},
-    {"lds.banks", &P::ldsBanks, 32, 32},
+    {"lds.banks", &P::ldsBanks, 32, 64},
     {"lds.latency", &P::ldsLatency, 0, anyClk},
     {"lds.writeExtra", &P::ldsWriteExtra, 0, anyClk},
     {"lds.portBytesPerClk", &P::ldsPortBytesPerClk, 1, 4096},
+    {"lds.readBytesPerClk", &P::ldsReadBytesPerClk, 1, 4096},
     {"lds.addressClk", &P::ldsAddressClk, 0, anyClk},
     {"lds.queue", &P::ldsQueue, 1, 1024},
     {"smem.cacheBytes", &P::smemCacheBytes, 1024, 1 << 24},
@@ -102,6 +103,7 @@ Parameters Parameters::of(const Chip& chip) {
   Parameters result;
   for (const ParameterKey& k : keys)
     result.*k.field = chip.parameter(k.key);
+  result.matrixCore = isa::matrixCoreOf(chip.processor).value_or(isa::MatrixCore::gfx940);
   return result;
 }
 

@@ -1,6 +1,7 @@
 /// The chip file's numbers as typed fields: one table names them, so that a key read by the model cannot be missing.
 #pragma once
 
+#include "isa/matrix_cost.h"
 #include "timing/timing.h"
 
 #include <span>
@@ -22,7 +23,8 @@ struct Parameters {
   double mfmaPassClk = 0, mfmaValuDelayClk = 0, mfmaPackedExtraPasses = 0, mfmaResultExtraPasses = 0,
          mfmaNonXdlResultExtraPasses = 0, mfmaSrcCExtraPasses = 0;
   double barrierRelease = 0, sleepClkPerUnit = 0;
-  double ldsBanks = 0, ldsLatency = 0, ldsWriteExtra = 0, ldsPortBytesPerClk = 0, ldsAddressClk = 0, ldsQueue = 0;
+  double ldsBanks = 0, ldsLatency = 0, ldsWriteExtra = 0, ldsPortBytesPerClk = 0, ldsReadBytesPerClk = 0,
+         ldsAddressClk = 0, ldsQueue = 0;
   double smemCacheBytes = 0, smemLineBytes = 0, smemHit = 0, smemL2 = 0, smemMemory = 0, smemMall = 0;
   double l1Bytes = 0, l1LineBytes = 0, l1Sets = 0, l1Latency = 0, l1ClkPerSector = 0;
   double vmemAddressClk = 0, vmemQueue = 0, vmemInflightBytes = 0, vmemCounterMax = 0, lgkmCounterMax = 0,
@@ -34,6 +36,8 @@ struct Parameters {
   double fabricBytesPerClkPerXcd = 0;
   double mallBytes = 0, mallLatency = 0, mallWarm = 0;
   double hbmLatency = 0, hbmBytesPerSecond = 0, hbmHalfRateBytes = 0;
+
+  isa::MatrixCore matrixCore = isa::MatrixCore::gfx940; ///< of the chip's processor
 
   static Parameters of(const Chip& chip);
   /// The same chip with its engine clock at `mhz`: CUs, L1 and L2 keep their clk; fabric, Infinity Cache and HBM run on

@@ -26,13 +26,32 @@ bool isPackedF32(std::string_view base) {
   return oneOf(base, {"v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32", "v_pk_mov_b32"});
 }
 
-/// VALU never seen sharing a slot with another wave's VALU in the traces (facts: hardware_traces.md), and 64-bit
-/// arithmetic, which uses the full register read width.
-bool isPairable(std::string_view base) {
-  if (isPackedF32(base) || isTranscendental(base) || base.starts_with("v_dot") || base.starts_with("v_cvt_pk_") ||
-      base.starts_with("v_permlane"))
-    return false;
-  return !base.ends_with("64") && base.find("64_") == std::string_view::npos;
+/// VALU never seen sharing a slot, and f64 and dot products, which no trace holds.
+bool neverPairs(std::string_view base) {
+  constexpr std::string_view prefixes[] = {"v_pk_", "v_dot", "v_cvt_pk_", "v_permlane", "v_bitop3_b16"};
+  if (isTranscendental(base) || base.find("f64") != std::string_view::npos)
+    return true;
+  if (base.starts_with("v_cmp") && base.ends_with("64"))
+    return true;
+  return std::any_of(std::begin(prefixes), std::end(prefixes), [&](auto p) { return base.starts_with(p); });
+}
+
+constexpr std::string_view pairsWithAny[] = {"v_mul_f32", "v_mov_b32", "v_or_b32", "v_fma_f32", "v_fmac_f32"};
+constexpr std::string_view pairsWithOthers[] = {
+    "v_add_f32",     "v_sub_f32",      "v_subrev_f32", "v_cndmask_b32",      "v_and_b32",
+    "v_not_b32",     "v_xor_b32",      "v_add_u32",    "v_sub_u32",          "v_subrev_u32",
+    "v_lshrrev_b32", "v_div_fmas_f32", "v_max_f32",    "v_accvgpr_read_b32", "v_readfirstlane_b32"};
+
+void setPairing(StaticInst& s, std::string_view base) {
+  if (neverPairs(base))
+    return;
+  if (std::find(std::begin(pairsWithAny), std::end(pairsWithAny), base) != std::end(pairsWithAny)) {
+    s.pairing = Pairing::any;
+    return;
+  }
+  const auto* const at = std::find(std::begin(pairsWithOthers), std::end(pairsWithOthers), base);
+  s.pairing = at == std::end(pairsWithOthers) ? Pairing::narrow : Pairing::distinct;
+  s.pairingKind = static_cast<std::uint8_t>(at - std::begin(pairsWithOthers));
 }
 
 void addTouched(StaticInst& s, VgprRange range) {
@@ -54,9 +73,9 @@ bool isVector(const isa::Operand& operand) {
   return operand.kind == OperandKind::vgpr || operand.kind == OperandKind::agpr;
 }
 
-void analyseMfma(StaticInst& s, const Instruction& inst, unsigned accumOffset) {
+void analyseMfma(StaticInst& s, const Instruction& inst, unsigned accumOffset, const Parameters& p) {
   s.category = Category::mfma;
-  const isa::MatrixCost cost = isa::matrixCost(inst.base).value_or(isa::MatrixCost{8, true});
+  const isa::MatrixCost cost = isa::matrixCost(inst, p.matrixCore).value_or(isa::MatrixCost{8, true});
   s.passes = cost.passes;
   s.xdl = cost.xdl;
   // Printed form: D, A, B, C (MFMA) or D, A, B, index (SMFMAC, which accumulates into D).
@@ -88,7 +107,7 @@ void analyseValu(StaticInst& s, const Instruction& inst, unsigned accumOffset, c
   s.pipeClk = static_cast<std::uint16_t>(f64Function              ? p.valuTransF64Issue
                                          : isTranscendental(base) ? p.valuTransIssue
                                                                   : p.valuIssue);
-  s.pairable = isPairable(base);
+  setPairing(s, base);
   s.packedOrDot = isPackedF32(base) || base.starts_with("v_dot");
   const isa::RegSet writes = inst.writes(accumOffset);
   writes.forEach([&](isa::RegUnit unit) {
@@ -133,7 +152,7 @@ StaticInst analyse(const Instruction& inst, unsigned accumOffset, const Paramete
   s.argument = inst.simm16;
   switch (inst.cls) {
   case InstClass::mfma:
-    analyseMfma(s, inst, accumOffset);
+    analyseMfma(s, inst, accumOffset, p);
     break;
   case InstClass::valu:
   case InstClass::unknown:

@@ -18,6 +18,15 @@ inline constexpr std::size_t categoryCount = 7;
 /// What an internal instruction does.
 enum class Internal : std::uint8_t { none, nop, waitcnt, barrier, end, sleep, setprio };
 
+/// Which VALU of two waves may share a slot, from the pairs that the traces show and those that they never do (facts:
+/// hardware_traces.md; 25,000 pairs of 24 mnemonics).
+enum class Pairing : std::uint8_t {
+  never,
+  narrow,   ///< with `distinct` and `any`
+  distinct, ///< with every other operation that pairs, not with itself
+  any
+};
+
 /// A run of physical VGPRs.
 struct VgprRange {
   std::uint16_t first = 0, count = 0;
@@ -27,11 +36,12 @@ struct VgprRange {
 struct StaticInst {
   Category category = Category::internal;
   Internal internal = Internal::none;
-  bool valid = false;        ///< an instruction starts here
-  bool pairable = false;     ///< VALU that may share its slot with another wave's VALU
-  bool packedOrDot = false;  ///< VALU with the longer delay after an MFMA
-  bool writesScalar = false; ///< VALU that writes SGPRs, VCC or EXEC (compares, readlanes, carries)
-  bool isSalu = false;       ///< scalar, not SMEM
+  bool valid = false;               ///< an instruction starts here
+  Pairing pairing = Pairing::never; ///< VALU
+  std::uint8_t pairingKind = 0;     ///< tells `distinct` operations apart
+  bool packedOrDot = false;         ///< VALU with the longer delay after an MFMA
+  bool writesScalar = false;        ///< VALU that writes SGPRs, VCC or EXEC (compares, readlanes, carries)
+  bool isSalu = false;              ///< scalar, not SMEM
   bool scalarMemory = false;
   bool readsScalarResult = false; ///< branch on SCC, EXEC or VCC
   bool readsVcc = false;          ///< branch on VCC
@@ -53,6 +63,15 @@ struct StaticInst {
   std::uint8_t readCount = 0;
   std::array<VgprRange, 6> touched{}; ///< VGPRs read or written (MFMA: A and B only)
 };
+
+/// True when VALU of two waves may share a slot.
+inline bool pairs(const StaticInst& a, const StaticInst& b) {
+  if (a.pairing == Pairing::never || b.pairing == Pairing::never)
+    return false;
+  if (a.pairing == Pairing::distinct && b.pairing == Pairing::distinct)
+    return a.pairingKind != b.pairingKind;
+  return a.pairing != Pairing::narrow || b.pairing != Pairing::narrow;
+}
 
 /// One entry per dword of code; entries inside an instruction and nulls are invalid.
 std::vector<StaticInst> analyseCode(const std::vector<isa::InstRef>& code, unsigned accumOffset,

@@ -25,7 +25,8 @@ Result<std::vector<Token>> parse(const std::string& order) {
     Token token{text[0], 1};
     const char* const first = text.data() + 1;
     const char* const last = text.data() + text.size();
-    if (first != last && std::from_chars(first, last, token.number).ptr != last)
+    const auto read = std::from_chars(first, last, token.number);
+    if (first != last && (read.ec != std::errc() || read.ptr != last))
       return badInput("GEMM loop: '{}' is no token", text);
     if (std::string_view("MRWGSBlv").find(token.letter) == std::string_view::npos || token.number > mostTokens)
       return badInput("GEMM loop: '{}' is no token", text);

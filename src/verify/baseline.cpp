@@ -270,8 +270,8 @@ emulator::RunOptions BaselineCase::strictOptions(const Options& options) const {
 }
 
 bool Baseline::fits(const object::CodeObject& k0, const dispatch::Dispatch& dispatch, const Options& options) const {
-  return seeds == options.seeds && dataVariants == options.dataVariants && strict == options.strict &&
-         varied.given == dispatch.cases.size() &&
+  return seeds == options.seeds && dataVariants == options.dataVariants && firstVariant == options.firstVariant &&
+         strict == options.strict && varied.given == dispatch.cases.size() &&
          std::ranges::equal(dispatch.cases, std::span(varied.dispatch.cases).first(varied.given), sameCase) &&
          k0Sha256 == sha256Hex(k0.bytes());
 }
@@ -309,8 +309,9 @@ Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject
   baseline->k0Sha256 = sha256Hex(k0.bytes());
   baseline->seeds = options.seeds;
   baseline->dataVariants = options.dataVariants;
+  baseline->firstVariant = options.firstVariant;
   baseline->strict = options.strict;
-  baseline->varied = withVariants(dispatch, options.dataVariants);
+  baseline->varied = withVariants(dispatch, options.dataVariants, options.firstVariant);
   ASMEVO_TRY(baseline->lint, lint(k0, program::HazardScope::withLlvm));
   Measurement(k0, device, options, *baseline).run();
   return std::shared_ptr<const Baseline>(std::move(baseline));

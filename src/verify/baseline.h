@@ -2,7 +2,7 @@
 #pragma once
 
 #include "verify/data_variants.h"
-#include "verify/lint_waits.h"
+#include "verify/lint/lint.h"
 #include "verify/strict_runs.h"
 #include "verify/verify.h"
 
@@ -51,7 +51,7 @@ class Baseline {
  public:
   std::string k0Sha256;
   std::vector<std::uint64_t> seeds;
-  unsigned dataVariants = 0;
+  unsigned dataVariants = 0, firstVariant = 1;
   bool strict = false;   ///< strict runs were made
   VariedDispatch varied; ///< the cases
   LintReport lint;       ///< withLlvm

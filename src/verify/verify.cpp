@@ -8,7 +8,7 @@
 #include "verify/finding_match.h"
 #include "verify/frame.h"
 #include "verify/lint/lint.h"
-#include "verify/value_proof.h"
+#include "verify/proof/value_proof.h"
 
 #include <algorithm>
 #include <limits>

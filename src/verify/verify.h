@@ -37,8 +37,9 @@ struct Options {
   double timeLimitSeconds = 0;               ///< 0: none
   /// Rounds of adversarial variants of each case: other data, and with the first round other sizes (data_variants.h).
   unsigned dataVariants = 1;
-  unsigned threads = 1; ///< host threads of a run; more than one makes atomics' order vary
-  bool strict = true;   ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
+  unsigned firstVariant = 1; ///< number of the first round: other numbers are other data
+  unsigned threads = 1;      ///< host threads of a run; more than one makes atomics' order vary
+  bool strict = true; ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
   /// Wave-instructions of one strict run; of a larger dispatch a sample of workgroups runs.
   std::uint64_t strictBudget = 4'000'000;
   std::uint64_t variantBudget = 8'000'000;    ///< likewise of a run of a variant

@@ -24,7 +24,7 @@ using Words = std::vector<std::uint32_t>;
 using Floats = std::vector<double>;
 
 /// Buffers by name, before and after the whole sequence.
-struct Run {
+struct Outcome {
   std::map<std::string, Words> before, after;
 
   const Words& words(const std::string& name) const { return after.at(name); }
@@ -46,11 +46,11 @@ Words wordsOf(const Bytes& bytes) {
   return words;
 }
 
-Run runWhole(const std::string& program, const std::string& size) {
+Outcome runWhole(const std::string& program, const std::string& size) {
   const Plan plan = must(calibrate::planOf(program, size));
   const object::CodeObject object = loadObject(ASMEVO_BINARY_DIR "/calibrate/" + plan.object + ".co");
   const auto device = must(device::makeSimulator("mi300a"));
-  Run run;
+  Outcome run;
   std::vector<Bytes> contents;
   for (const calibrate::PlanLaunch& launch : plan.launches) {
     dispatch::Case made = calibrate::wholeCase(plan, launch);
@@ -80,7 +80,7 @@ void expectNear(const Floats& actual, const Floats& expected, double relative) {
 }
 
 TEST(CalibrationProgram, VectoraddAdds) {
-  const Run run = runWhole("vectoradd", "1000");
+  const Outcome run = runWhole("vectoradd", "1000");
   Floats expected = run.in("left");
   for (std::size_t i = 0; i < expected.size(); ++i)
     expected[i] += run.in("right")[i];
@@ -88,7 +88,7 @@ TEST(CalibrationProgram, VectoraddAdds) {
 }
 
 TEST(CalibrationProgram, ReluCutsBelowZero) {
-  const Run run = runWhole("relu", "1000");
+  const Outcome run = runWhole("relu", "1000");
   Floats expected = run.in("in");
   for (double& value : expected)
     value = std::max(value, 0.0);
@@ -97,7 +97,7 @@ TEST(CalibrationProgram, ReluCutsBelowZero) {
 
 TEST(CalibrationProgram, MatrixtransposeTransposes) {
   constexpr std::size_t n = 128;
-  const Run run = runWhole("matrixtranspose", "128x128");
+  const Outcome run = runWhole("matrixtranspose", "128x128");
   const Floats in = run.in("in");
   Floats expected(n * n);
   for (std::size_t row = 0; row < n; ++row)
@@ -108,7 +108,7 @@ TEST(CalibrationProgram, MatrixtransposeTransposes) {
 
 TEST(CalibrationProgram, MatrixmultiplicationMultipliesTheFirstRowsOfA) {
   constexpr std::size_t n = 64;
-  const Run run = runWhole("matrixmultiplication", "64x64x64");
+  const Outcome run = runWhole("matrixmultiplication", "64x64x64");
   const Floats a = run.in("a"), b = run.in("b");
   Floats expected(n * n);
   for (std::size_t row = 0; row < n; ++row)
@@ -120,7 +120,7 @@ TEST(CalibrationProgram, MatrixmultiplicationMultipliesTheFirstRowsOfA) {
 
 TEST(CalibrationProgram, FirFilters) {
   constexpr std::size_t taps = 8;
-  const Run run = runWhole("fir", "512_taps8");
+  const Outcome run = runWhole("fir", "512_taps8");
   const Floats in = run.in("in"), coefficients = run.in("coefficients"), history = run.in("history");
   Floats expected(in.size());
   for (std::size_t at = 0; at < in.size(); ++at)
@@ -140,14 +140,14 @@ Floats product(const Floats& a, const Floats& x, bool transposed) {
 }
 
 TEST(CalibrationProgram, AtaxMultipliesTwice) {
-  const Run run = runWhole("atax", "96x96");
+  const Outcome run = runWhole("atax", "96x96");
   const Floats ax = product(run.in("a"), run.in("x"), false);
   expectNear(run.out("sum"), ax, 1e-5);
   expectNear(run.out("y"), product(run.in("a"), ax, true), 1e-5);
 }
 
 TEST(CalibrationProgram, BicgMultipliesBothWays) {
-  const Run run = runWhole("bicg", "96x96");
+  const Outcome run = runWhole("bicg", "96x96");
   expectNear(run.out("sum"), product(run.in("a"), run.in("x"), false), 1e-5);
   expectNear(run.out("y"), product(run.in("a"), run.in("r"), true), 1e-5);
 }
@@ -164,14 +164,14 @@ Floats patches(const Floats& picture, std::size_t side, std::size_t mask) {
 }
 
 TEST(CalibrationProgram, Im2colUnrollsPatches) {
-  const Run run = runWhole("im2col", "N1_C1_20x20_k3x3");
+  const Outcome run = runWhole("im2col", "N1_C1_20x20_k3x3");
   expectNear(run.out("columns"), patches(run.in("in"), 20, 3), 0);
 }
 
 TEST(CalibrationProgram, Conv2dConvolves) {
-  constexpr std::size_t field = 10 * 10, taps = 9;
-  const Run run = runWhole("conv2d", "N1_C1_12x12_k3x3_OC3");
-  const Floats columns = patches(run.in("in"), 12, 3), weights = run.in("weights");
+  constexpr std::size_t field = 8 * 8, taps = 25;
+  const Outcome run = runWhole("conv2d", "N1_C1_12x12_k5x5_OC3");
+  const Floats columns = patches(run.in("in"), 12, 5), weights = run.in("weights");
   Floats expected(3 * field);
   for (std::size_t output = 0; output < 3; ++output)
     for (std::size_t at = 0; at < field; ++at)
@@ -184,7 +184,7 @@ TEST(CalibrationProgram, Conv2dConvolves) {
 
 TEST(CalibrationProgram, KmeansFindsTheNearestCentre) {
   constexpr std::size_t points = 300, features = 8, centres = 5;
-  const Run run = runWhole("kmeans", "pts300_feat8_clus5");
+  const Outcome run = runWhole("kmeans", "pts300_feat8_clus5");
   const Floats data = run.in("features"), centre = run.in("centres");
   for (std::size_t point = 0; point < points; ++point) {
     std::uint32_t nearest = 0;
@@ -214,14 +214,14 @@ Floats sparseProduct(const Words& starts, const Words& columns, const Floats& va
 }
 
 TEST(CalibrationProgram, SpmvMultiplies) {
-  const Run run = runWhole("spmv_csr_scalar", "512x512_nnz2048");
+  const Outcome run = runWhole("spmv_csr_scalar", "512x512_nnz2048");
   expectNear(run.out("out"),
              sparseProduct(run.before.at("rowStarts"), run.before.at("columns"), run.in("values"), run.in("vector")),
              1e-6);
 }
 
 TEST(CalibrationProgram, PagerankGoesTwoSteps) {
-  const Run run = runWhole("pagerank", "nodes64_sparsity0.5_priters2");
+  const Outcome run = runWhole("pagerank", "nodes64_sparsity0.5_priters2");
   const auto step = [&](const Floats& x) {
     return sparseProduct(run.before.at("rowStarts"), run.before.at("columns"), run.in("values"), x);
   };
@@ -233,7 +233,7 @@ TEST(CalibrationProgram, PagerankGoesTwoSteps) {
 TEST(CalibrationProgram, NbodyMovesByGravity) {
   constexpr std::size_t bodies = 512;
   constexpr double step = 0.005, softening = 50;
-  const Run run = runWhole("nbody", "512_particles");
+  const Outcome run = runWhole("nbody", "512_particles");
   const Floats at = run.in("position"), speed = run.in("velocity");
   Floats moved(at), faster(speed);
   for (std::size_t i = 0; i < bodies; ++i)
@@ -253,7 +253,7 @@ TEST(CalibrationProgram, NbodyMovesByGravity) {
 }
 
 TEST(CalibrationProgram, BitonicsortSorts) {
-  const Run run = runWhole("bitonicsort", "512");
+  const Outcome run = runWhole("bitonicsort", "512");
   Words expected = run.before.at("array");
   std::sort(expected.begin(), expected.end());
   EXPECT_NE(expected, run.before.at("array"));
@@ -261,7 +261,7 @@ TEST(CalibrationProgram, BitonicsortSorts) {
 }
 
 TEST(CalibrationProgram, FastwalshtransformTransforms) {
-  const Run run = runWhole("fastwalshtransform", "512");
+  const Outcome run = runWhole("fastwalshtransform", "512");
   const Floats in = run.in("array");
   Floats expected(in.size());
   for (std::size_t k = 0; k < in.size(); ++k)
@@ -272,7 +272,7 @@ TEST(CalibrationProgram, FastwalshtransformTransforms) {
 
 TEST(CalibrationProgram, SimpleconvolutionConvolves) {
   constexpr std::size_t side = 32, mask = 3, pitch = side + mask - 1;
-  const Run run = runWhole("simpleconvolution", "32x32_mask3");
+  const Outcome run = runWhole("simpleconvolution", "32x32_mask3");
   const Words in = run.before.at("in");
   const Floats weights = run.in("mask");
   for (std::size_t y = 0; y < side; ++y)
@@ -287,7 +287,7 @@ TEST(CalibrationProgram, SimpleconvolutionConvolves) {
 
 TEST(CalibrationProgram, Stencil2dWeighsNineNeighbours) {
   constexpr std::size_t side = 64, pitch = 80; // 66 columns, a multiple of 16
-  const Run run = runWhole("stencil2d", "64x64");
+  const Outcome run = runWhole("stencil2d", "64x64");
   const Floats in = run.in("in");
   Floats expected(in.size());
   for (std::size_t row = 1; row <= side; ++row)
@@ -302,7 +302,7 @@ TEST(CalibrationProgram, Stencil2dWeighsNineNeighbours) {
 
 TEST(CalibrationProgram, FloydwarshallFindsShortestPaths) {
   constexpr std::size_t n = 32;
-  const Run run = runWhole("floydwarshall", "32_nodes");
+  const Outcome run = runWhole("floydwarshall", "32_nodes");
   // Bellman-Ford from every node.
   const Words& edges = run.before.at("distance");
   Words expected = edges;
@@ -318,7 +318,7 @@ TEST(CalibrationProgram, FloydwarshallFindsShortestPaths) {
 
 TEST(CalibrationProgram, NwScoresEveryAlignment) {
   constexpr std::size_t pitch = 129;
-  const Run run = runWhole("nw", "length=128");
+  const Outcome run = runWhole("nw", "length=128");
   const Words& reference = run.before.at("reference");
   Words expected = run.before.at("scores");
   const auto at = [&](std::size_t row, std::size_t column) { return static_cast<int>(expected[row * pitch + column]); };
@@ -332,7 +332,7 @@ TEST(CalibrationProgram, NwScoresEveryAlignment) {
 
 TEST(CalibrationProgram, Fft1DTransformsEachBlock) {
   constexpr std::size_t points = 512;
-  const Run run = runWhole("fft1D_512", "1024_elements");
+  const Outcome run = runWhole("fft1D_512", "1024_elements");
   const Floats in = run.in("work");
   Floats expected;
   for (std::size_t block = 0; block < 2; ++block)

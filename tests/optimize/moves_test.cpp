@@ -6,7 +6,7 @@
 #include "optimize/moves/shrink_resources.h"
 #include "optimize/optimize_support.h"
 #include "program/analysis/in_flight.h"
-#include "verify/value_proof.h"
+#include "verify/proof/value_proof.h"
 #include "verify/verify_support.h"
 
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // Pairs of programs and whether the second may be called the same as the first.
-#include "verify/value_proof.h"
+#include "verify/proof/value_proof.h"
 
 #include "program/program_support.h"
 #include "verify/verify_support.h"

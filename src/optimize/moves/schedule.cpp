@@ -5,7 +5,7 @@
 #include "optimize/block_graph.h"
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
-#include "verify/indexed_mode.h"
+#include "verify/proof/indexed_mode.h"
 
 #include <algorithm>
 #include <array>

@@ -190,8 +190,8 @@ class BackwardWalk {
     if (target == HazardTarget::gfx90a && distance.dgemm && to->memory && distance.states < 2 && reads())
       report(HazardRule::dgemmBetween, at, 2, distance.states);
     // VALU, at most one other, the move, the consumer: something must stand before the consumer.
-    if (target == HazardTarget::gfx908 && distance.accumulatorMove && (to->memory || to->valu) &&
-        distance.states <= 2 && !entry.traits.accRead && !entry.traits.accWrite && reads())
+    if (target == HazardTarget::gfx908 && distance.accumulatorMove && to->memory && distance.states <= 2 &&
+        !entry.traits.accRead && !entry.traits.accWrite && reads())
       report(HazardRule::accumulatorBetween, at, distance.states + 1, distance.states);
   }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace asmevo::verify {
 
@@ -26,24 +27,58 @@ struct Exchange {
   std::string_view from, to;
 };
 constexpr Exchange exchanges[] = {
-    {"v_max_", "v_min_"},           {"v_min_", "v_max_"},           {"v_add_f", "v_sub_f"},
-    {"v_sub_f", "v_add_f"},         {"v_add_u", "v_sub_u"},         {"v_sub_u", "v_add_u"},
-    {"v_and_b32", "v_or_b32"},      {"v_or_b32", "v_and_b32"},      {"v_lshlrev_", "v_lshrrev_"},
-    {"v_lshrrev_", "v_lshlrev_"},   {"v_pk_add_", "v_pk_mul_"},     {"v_pk_mul_", "v_pk_add_"},
-    {"v_mul_f", "v_add_f"},         {"v_ashrrev_", "v_lshrrev_"},   {"s_add_u32", "s_sub_u32"},
-    {"s_add_i32", "s_sub_i32"},     {"s_sub_i32", "s_add_i32"},     {"s_sub_u32", "s_add_u32"},
-    {"s_lshl_", "s_lshr_"},         {"s_lshr_", "s_lshl_"},         {"s_ashr_", "s_lshr_"},
-    {"s_and_b32", "s_or_b32"},      {"s_or_b32", "s_and_b32"},      {"s_min_", "s_max_"},
-    {"s_max_", "s_min_"},           {"v_mul_hi_", "v_mul_lo_"},     {"v_exp_", "v_log_"},
-    {"v_log_", "v_exp_"},           {"v_rcp_f", "v_rsq_f"},         {"v_rsq_f", "v_rcp_f"},
-    {"ds_max_", "ds_min_"},         {"ds_min_", "ds_max_"},         {"global_atomic_add", "global_atomic_sub"},
-    {"ds_add_", "ds_sub_"},         {"v_cmp_eq_", "v_cmp_ne_"},     {"v_cmp_ne_", "v_cmp_eq_"},
-    {"v_cmp_lt_", "v_cmp_le_"},     {"v_cmp_le_", "v_cmp_lt_"},     {"v_cmp_gt_", "v_cmp_ge_"},
-    {"v_cmp_ge_", "v_cmp_gt_"},     {"v_cmp_neq_", "v_cmp_eq_"},    {"v_cmp_lg_", "v_cmp_eq_"},
-    {"s_cmp_eq_", "s_cmp_lg_"},     {"s_cmp_lg_", "s_cmp_eq_"},     {"s_cmp_lt_", "s_cmp_le_"},
-    {"s_cmp_le_", "s_cmp_lt_"},     {"s_cmp_gt_", "s_cmp_ge_"},     {"s_cmp_ge_", "s_cmp_gt_"},
-    {"s_cbranch_scc0", "s_cbranch_scc1"},   {"s_cbranch_scc1", "s_cbranch_scc0"},
-    {"s_cbranch_vccz", "s_cbranch_vccnz"},  {"s_cbranch_vccnz", "s_cbranch_vccz"},
+    {"v_max_", "v_min_"},
+    {"v_min_", "v_max_"},
+    {"v_add_f", "v_sub_f"},
+    {"v_sub_f", "v_add_f"},
+    {"v_add_u", "v_sub_u"},
+    {"v_sub_u", "v_add_u"},
+    {"v_and_b32", "v_or_b32"},
+    {"v_or_b32", "v_and_b32"},
+    {"v_lshlrev_", "v_lshrrev_"},
+    {"v_lshrrev_", "v_lshlrev_"},
+    {"v_pk_add_", "v_pk_mul_"},
+    {"v_pk_mul_", "v_pk_add_"},
+    {"v_mul_f", "v_add_f"},
+    {"v_ashrrev_", "v_lshrrev_"},
+    {"s_add_u32", "s_sub_u32"},
+    {"s_add_i32", "s_sub_i32"},
+    {"s_sub_i32", "s_add_i32"},
+    {"s_sub_u32", "s_add_u32"},
+    {"s_lshl_", "s_lshr_"},
+    {"s_lshr_", "s_lshl_"},
+    {"s_ashr_", "s_lshr_"},
+    {"s_and_b32", "s_or_b32"},
+    {"s_or_b32", "s_and_b32"},
+    {"s_min_", "s_max_"},
+    {"s_max_", "s_min_"},
+    {"v_mul_hi_", "v_mul_lo_"},
+    {"v_exp_", "v_log_"},
+    {"v_log_", "v_exp_"},
+    {"v_rcp_f", "v_rsq_f"},
+    {"v_rsq_f", "v_rcp_f"},
+    {"ds_max_", "ds_min_"},
+    {"ds_min_", "ds_max_"},
+    {"global_atomic_add", "global_atomic_sub"},
+    {"ds_add_", "ds_sub_"},
+    {"v_cmp_eq_", "v_cmp_ne_"},
+    {"v_cmp_ne_", "v_cmp_eq_"},
+    {"v_cmp_lt_", "v_cmp_le_"},
+    {"v_cmp_le_", "v_cmp_lt_"},
+    {"v_cmp_gt_", "v_cmp_ge_"},
+    {"v_cmp_ge_", "v_cmp_gt_"},
+    {"v_cmp_neq_", "v_cmp_eq_"},
+    {"v_cmp_lg_", "v_cmp_eq_"},
+    {"s_cmp_eq_", "s_cmp_lg_"},
+    {"s_cmp_lg_", "s_cmp_eq_"},
+    {"s_cmp_lt_", "s_cmp_le_"},
+    {"s_cmp_le_", "s_cmp_lt_"},
+    {"s_cmp_gt_", "s_cmp_ge_"},
+    {"s_cmp_ge_", "s_cmp_gt_"},
+    {"s_cbranch_scc0", "s_cbranch_scc1"},
+    {"s_cbranch_scc1", "s_cbranch_scc0"},
+    {"s_cbranch_vccz", "s_cbranch_vccnz"},
+    {"s_cbranch_vccnz", "s_cbranch_vccz"},
 };
 
 /// What a change of EXEC becomes. %d: its destination as printed, %s: its last source.
@@ -51,24 +86,20 @@ struct MaskRow {
   std::string_view base, becomes;
 };
 constexpr MaskRow masks[] = {
-    {"s_and_saveexec_b64", "s_mov_b64 %d, exec"},
-    {"s_and_saveexec_b64", "s_andn2_saveexec_b64 %d, %s"},
-    {"s_or_saveexec_b64", "s_mov_b64 %d, exec"},
-    {"s_andn2_saveexec_b64", "s_and_saveexec_b64 %d, %s"},
-    {"s_xor_b64", "s_or_b64 exec, exec, %s"},
-    {"s_or_b64", "s_and_b64 exec, exec, %s"},
-    {"s_and_b64", "s_or_b64 exec, exec, %s"},
-    {"s_andn2_b64", "s_and_b64 exec, exec, %s"},
+    {"s_and_saveexec_b64", "s_mov_b64 %d, exec"}, {"s_and_saveexec_b64", "s_andn2_saveexec_b64 %d, %s"},
+    {"s_or_saveexec_b64", "s_mov_b64 %d, exec"},  {"s_andn2_saveexec_b64", "s_and_saveexec_b64 %d, %s"},
+    {"s_xor_b64", "s_or_b64 exec, exec, %s"},     {"s_or_b64", "s_and_b64 exec, exec, %s"},
+    {"s_and_b64", "s_or_b64 exec, exec, %s"},     {"s_andn2_b64", "s_and_b64 exec, exec, %s"},
     {"s_mov_b64", "s_mov_b64 exec, -1"},
 };
 
 /// Operations whose first two sources may change places; fused ones take their product's factors first.
 constexpr std::array<std::string_view, 21> commutative = {
-    "v_add_",  "v_mul_",    "v_and_b", "v_or_b",    "v_xor_b",   "v_max_",   "v_min_",   "v_fma",   "v_mac",
-    "v_mad_",  "v_pk_add_", "v_pk_mul", "v_pk_fma", "v_pk_max_", "v_pk_min", "v_addc_",  "s_add",   "s_mul_",
-    "s_and_b", "s_or_b",    "s_xor_b"};
-constexpr std::array<std::string_view, 14> commutative3 = {"v_add3", "v_or3", "v_max3", "v_min3", "v_med3",
-                                                           "s_max_", "s_min_", "v_xnor", "s_xnor", "s_nand",
+    "v_add_",   "v_mul_",  "v_and_b", "v_or_b",    "v_xor_b",  "v_max_",   "v_min_",
+    "v_fma",    "v_mac",   "v_mad_",  "v_pk_add_", "v_pk_mul", "v_pk_fma", "v_pk_max_",
+    "v_pk_min", "v_addc_", "s_add",   "s_mul_",    "s_and_b",  "s_or_b",   "s_xor_b"};
+constexpr std::array<std::string_view, 14> commutative3 = {"v_add3", "v_or3",    "v_max3",   "v_min3", "v_med3",
+                                                           "s_max_", "s_min_",   "v_xnor",   "s_xnor", "s_nand",
                                                            "s_nor",  "s_cmp_eq", "s_cmp_lg", "v_fmac"};
 
 template <class List> bool startsWithAny(std::string_view text, const List& list) {
@@ -99,8 +130,7 @@ bool writesExec(const Instruction& inst) {
 
 class Planter {
  public:
-  Planter(const object::CodeObject& object, const program::Program& program, isa::Codec& codec)
-      : object(object), program(program), codec(codec) {}
+  Planter(const program::Program& program, isa::Codec& codec) : program(program), codec(codec) {}
 
   void function(const program::Function& function, unsigned vgprs, unsigned agprs, unsigned sgprs) {
     limits = {vgprs, agprs, sgprs};
@@ -119,7 +149,7 @@ class Planter {
   }
 
   std::vector<Mutant> take() {
-    std::ranges::stable_sort(mutants, {}, &Mutant::address);
+    std::ranges::sort(mutants, {}, [](const Mutant& m) { return std::tie(m.address, m.kind, m.replacement); });
     return std::move(mutants);
   }
 
@@ -133,8 +163,9 @@ class Planter {
       if (!assembled || *assembled == instr.inst)
         return;
     }
-    mutants.push_back({kind, instr.address, block, index, text,
-                       fmt::format("{:#x}: {} -> {}", instr.address, instr.inst->text, text.empty() ? "nothing" : text)});
+    mutants.push_back(
+        {kind, instr.address, block, index, text,
+         fmt::format("{:#x}: {} -> {}", instr.address, instr.inst->text, text.empty() ? "nothing" : text)});
   }
   void drop(MutantKind kind, const Instr& instr) { add(kind, instr, ""); }
 
@@ -355,7 +386,6 @@ class Planter {
         change(" offset:", inst.mods.offset, by);
   }
 
-  const object::CodeObject& object;
   const program::Program& program;
   isa::Codec& codec;
   std::array<unsigned, 3> limits{}; ///< VGPRs, AGPRs, SGPRs
@@ -370,15 +400,15 @@ class Planter {
 
 std::string_view mutantKindName(MutantKind kind) {
   static constexpr std::array<std::string_view, mutantKinds> names = {
-      "dropped wait",  "shortened wait",      "hazard distance", "dropped barrier",  "dropped scope",
-      "dropped store", "dropped instruction", "wrong register",  "swapped operands", "wrong operation",
-      "wrong constant", "shifted offset",     "wrong mask",      "loop trip"};
+      "dropped wait",   "shortened wait",      "hazard distance", "dropped barrier",  "dropped scope",
+      "dropped store",  "dropped instruction", "wrong register",  "swapped operands", "wrong operation",
+      "wrong constant", "shifted offset",      "wrong mask",      "loop trip"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::vector<Mutant> allMutants(const object::CodeObject& object, const program::Program& program, isa::Codec& codec,
                                const std::vector<std::size_t>& kernels) {
-  Planter planter(object, program, codec);
+  Planter planter(program, codec);
   for (const std::size_t k : kernels) {
     const program::Function* entry = program.functionOf(k);
     if (!entry)
@@ -388,7 +418,8 @@ std::vector<Mutant> allMutants(const object::CodeObject& object, const program::
     const unsigned accum = std::min(descriptor.accumOffset(object.target()), 256u);
     const unsigned vgprs = std::min(all, accum), agprs = all > accum ? all - accum : 0;
     const unsigned sgprs = descriptor.allocatedSgprs(object.target());
-    for (const program::Function* function : program::callClosure(program, *entry))
+    for (const program::Function* function :
+         program::callClosure(program, *entry, program::UnknownCallees::anyDeviceFunction).functions)
       planter.function(*function, vgprs, agprs, sgprs);
   }
   return planter.take();

@@ -36,17 +36,17 @@ class Search {
   explicit Search(const SearchInput& input)
       : in(input), w(*input.window), variables(entryVariables(input.window->entry)),
         machines{WindowMachine(codeOf(0), w.side[0]->accumOffset), WindowMachine(codeOf(1), w.side[1]->accumOffset)} {
-    for (const int s : {0, 1})
+    for (const std::size_t s : bothSides)
       for (const auto& [instr, place] : w.path[s].code)
         if (instr->inst->cls == isa::InstClass::vmem)
           for (const auto& operand : instr->inst->operands)
             if (operand.kind == isa::OperandKind::sgpr && operand.dwords == 4)
               descriptors.push_back({s, operand.index});
     // Only facts that the windows can see matter.
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       const FactMap& all = w.side[s]->facts[w.path[s].blocks.front()];
       isa::RegSet needed;
-      for (const int other : {0, 1})
+      for (const std::size_t other : bothSides)
         for (const auto& [instr, place] : w.path[other].code)
           needed |= instr->inst->reads(w.side[other]->accumOffset);
       FactMap chosen;
@@ -63,7 +63,7 @@ class Search {
   }
 
   std::optional<Counterexample> run(std::string& obstacle, unsigned& conclusive) {
-    for (const int s : {0, 1})
+    for (const std::size_t s : bothSides)
       if (!machines[s].unsupported().empty()) {
         obstacle = machines[s].unsupported();
         return std::nullopt;
@@ -92,10 +92,10 @@ class Search {
   const Window& w;
   std::array<std::vector<std::uint32_t>, 2> variables;
   std::array<WindowMachine, 2> machines;
-  std::vector<std::pair<int, unsigned>> descriptors;
+  std::vector<std::pair<std::size_t, unsigned>> descriptors;
   std::array<std::vector<std::pair<RegUnit, const program::Instr*>>, 2> facts;
 
-  std::vector<isa::InstRef> codeOf(int s) const {
+  std::vector<isa::InstRef> codeOf(std::size_t s) const {
     std::vector<isa::InstRef> list;
     for (const auto& [instr, place] : w.path[s].code)
       list.push_back(instr->inst);
@@ -106,9 +106,11 @@ class Search {
     const bool fromModel = in.model && trial == 0;
     // Every fourth trial keeps all values small, so that addresses meet.
     const auto kindOf = [&](std::uint64_t h) {
-      return trial % 4 == 1 ? 2u : trial % 4 == 3 ? 1u + static_cast<unsigned>(h >> 59) % 3 : static_cast<unsigned>(h >> 61);
+      return trial % 4 == 1   ? 2u
+             : trial % 4 == 3 ? 1u + static_cast<unsigned>(h >> 59) % 3
+                              : static_cast<unsigned>(h >> 61);
     };
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       MachineState& m = state[s];
       for (RegUnit u = 0; u < isa::regUnitCount; ++u) {
         const std::uint32_t number = variables[s][u];
@@ -122,8 +124,8 @@ class Search {
           std::uint32_t* lanes = m.lanes(u - isa::vgprBase);
           const unsigned kind = kindOf(h);
           for (unsigned lane = 0; lane < 64; ++lane)
-            lanes[lane] = known     ? static_cast<std::uint32_t>(given->second)
-                          : uniform ? chosenDword(h, kind)
+            lanes[lane] = known       ? static_cast<std::uint32_t>(given->second)
+                          : uniform   ? chosenDword(h, kind)
                           : kind == 7 ? 4 * lane
                                       : chosenDword(h + lane * 0x9e3779b97f4a7c15, kind);
         }
@@ -157,9 +159,9 @@ class Search {
   }
 
   /// Gives a register of one side a value, and every register that starts as the same variable.
-  void set(std::array<MachineState, 2>& state, int side, unsigned unit, std::uint32_t value) const {
+  void set(std::array<MachineState, 2>& state, std::size_t side, unsigned unit, std::uint32_t value) const {
     const std::uint32_t number = variables[side][unit];
-    for (const int s : {0, 1})
+    for (const std::size_t s : bothSides)
       for (RegUnit u = 0; u < isa::regUnitCount; ++u)
         if (variables[s][u] == number) {
           if (u < isa::sreg::count)
@@ -171,7 +173,7 @@ class Search {
 
   /// Makes both states such that their sides' facts hold. False where the relation does not survive that.
   bool applyFacts(std::array<MachineState, 2>& state) const {
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       std::map<RegUnit, const program::Instr*> open(facts[s].begin(), facts[s].end());
       // Sources first: a fact whose sources have facts of their own waits for them.
       for (bool progress = true; progress && !open.empty();) {
@@ -209,7 +211,7 @@ class Search {
   }
 
   /// Recomputes what a fact says about a register, and hands it on to the registers that are equal to it.
-  bool runFact(int s, RegUnit unit, const program::Instr& instr, std::array<MachineState, 2>& state) const {
+  bool runFact(std::size_t s, RegUnit unit, const program::Instr& instr, std::array<MachineState, 2>& state) const {
     MachineState scratch = state[s];
     const isa::InstRef code[] = {instr.inst};
     const WindowMachine machine(code, w.side[s]->accumOffset);
@@ -217,7 +219,7 @@ class Search {
     if (!machine.run(scratch, reason))
       return false;
     const std::uint32_t number = variables[s][unit];
-    for (const int other : {0, 1})
+    for (const std::size_t other : bothSides)
       for (RegUnit u = 0; u < isa::regUnitCount; ++u) {
         if (variables[other][u] != number)
           continue;
@@ -253,7 +255,7 @@ class Search {
                              mine >= isa::vgprBase ? fmt::format(" lane {}", lane) : "", x, y);
       }
     }
-    const auto taken = [&](int s) {
+    const auto taken = [&](std::size_t s) {
       const program::Instr* branch = w.path[s].branch;
       if (!branch)
         return -1;

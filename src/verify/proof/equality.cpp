@@ -30,7 +30,7 @@ bool isLeaf(TermOp op) {
   }
 }
 
-constexpr unsigned deepest = 24;        ///< of questions about arguments of arguments
+constexpr unsigned deepest = 24;          ///< of questions about arguments of arguments
 constexpr std::size_t largestCone = 4000; ///< nodes of one question
 constexpr std::size_t mostLeafPairs = 256;
 
@@ -97,8 +97,7 @@ class Question {
     const auto& node = t.at(id);
     if (node.sort == Sort::memory)
       return nullptr;
-    const Z3_sort sort =
-        node.sort == Sort::bit ? Z3_mk_bool_sort(context) : Z3_mk_bv_sort(context, widthOf(node.sort));
+    const Z3_sort sort = node.sort == Sort::bit ? Z3_mk_bool_sort(context) : Z3_mk_bv_sort(context, widthOf(node.sort));
     return Z3_mk_const(context, Z3_mk_int_symbol(context, static_cast<int>(name)), sort);
   }
 

@@ -10,7 +10,7 @@
 namespace asmevo::verify {
 
 struct Relation {
-  isa::RegSet same;                                            ///< K1's register holds what K0's of that name holds
+  isa::RegSet same;                                           ///< K1's register holds what K0's of that name holds
   std::vector<std::pair<isa::RegUnit, isa::RegUnit>> renamed; ///< K0's first is K1's second; sorted
 
   static Relation identity() {

@@ -6,14 +6,18 @@
 #include "program/analysis/memory_dependence.h"
 #include "program/program.h"
 #include "support/result.h"
-#include "verify/available_facts.h"
+#include "verify/proof/available_facts.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace asmevo::verify {
+
+/// K0 is side 0, K1 is side 1.
+inline constexpr std::array<std::size_t, 2> bothSides{0, 1};
 
 /// One object's side of the proof.
 struct Side {
@@ -40,8 +44,8 @@ std::string literalKey(const Side& side, const program::Instr& instr);
 bool sameInstr(const Side& a, const program::Instr& p, const Side& b, const program::Instr& q);
 /// Waits and nops: they have no value.
 bool isWaitLike(const program::Instr& instr);
-/// Equal instruction lists but for waits, branch offsets and pc-relative literals: executing both from equal state gives
-/// equal state without looking inside.
+/// Equal instruction lists but for waits, branch offsets and pc-relative literals: executing both from equal state
+/// gives equal state without looking inside.
 bool sameText(const Side& a, const program::Block& x, const Side& b, const program::Block& y);
 
 /// Where a block goes: the terminating branch (if it is a real choice) and its targets.

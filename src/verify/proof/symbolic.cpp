@@ -189,8 +189,8 @@ void SymbolicExecutor::opaque(const Instruction& inst, program::Place place, con
     arguments.push_back(exec(state));
   const program::MemoryEffect memory = program::memoryEffect(inst);
   constexpr std::uint8_t everywhere = 0xff;
-  const bool fence = memory.ordered || inst.cls == InstClass::barrier || inst.cls == InstClass::message ||
-                     readsMachineState(inst);
+  const bool fence =
+      memory.ordered || inst.cls == InstClass::barrier || inst.cls == InstClass::message || readsMachineState(inst);
   const std::uint8_t readSpaces = fence ? everywhere : memory.reads;
   const std::uint8_t writeSpaces = fence ? everywhere : memory.writes;
   if (readSpaces != 0)
@@ -213,10 +213,10 @@ bool SymbolicExecutor::execute(const Instruction& inst, program::Place place, co
                                SymbolicState& state, std::string& reason) {
   if (inst.cls == InstClass::waitcnt || inst.cls == InstClass::nop || isPacing(inst))
     return true;
-  const char* why = inst.cls == InstClass::unknown      ? "undecodable words"
-                    : inst.cls == InstClass::jump       ? "a call or register jump"
-                    : changesRegisterAddressing(inst)   ? "indexed registers or skip mode"
-                                                        : nullptr;
+  const char* why = inst.cls == InstClass::unknown    ? "undecodable words"
+                    : inst.cls == InstClass::jump     ? "a call or register jump"
+                    : changesRegisterAddressing(inst) ? "indexed registers or skip mode"
+                                                      : nullptr;
   if (why) {
     reason = fmt::format("{}: {}", inst.text, why);
     return false;

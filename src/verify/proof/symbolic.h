@@ -46,13 +46,13 @@ class SymbolicExecutor {
   SymbolicExecutor(TermTable& table, unsigned accumOffset, Disjoint disjoint)
       : t(table), accum(accumOffset), disjoint(std::move(disjoint)) {}
 
-  /// Effects of one instruction on `state`. `literalKey`, when not empty, stands for its literal, whose value depends on
-  /// the layout. False if it is outside what is reasoned about; `reason` then says why.
+  /// Effects of one instruction on `state`. `literalKey`, when not empty, stands for its literal, whose value depends
+  /// on the layout. False if it is outside what is reasoned about; `reason` then says why.
   bool execute(const isa::Instruction& inst, program::Place place, const std::string& literalKey, SymbolicState& state,
                std::string& reason);
 
-  /// The value of a pure scalar or vector instruction's result in `unit`, from the registers `read` gives; nothing where
-  /// it is not modelled as one.
+  /// The value of a pure scalar or vector instruction's result in `unit`, from the registers `read` gives; nothing
+  /// where it is not modelled as one.
   static bool isModelled(const isa::Instruction& inst);
 
  private:

@@ -208,9 +208,8 @@ bool SymbolicExecutor::dppSource(const Instruction& inst, SymbolicState& state, 
   lanes = t.and_(lanes, t.laneBit(t.wide(rows)));
   if (!inst.mods.boundCtrl) {
     // Lanes whose source is missing or inactive are not written.
-    const TermId readable =
-        t.constantOf(seen) == 1 ? t.laneBit(t.wide(valid))
-                                : t.apply("readable " + table, Sort::bit, std::array{seen}, true);
+    const TermId readable = t.constantOf(seen) == 1 ? t.laneBit(t.wide(valid))
+                                                    : t.apply("readable " + table, Sort::bit, std::array{seen}, true);
     lanes = t.and_(lanes, readable);
   }
   return true;
@@ -380,9 +379,10 @@ bool SymbolicExecutor::scalarAlu(const Instruction& inst, SymbolicState& state) 
       for (unsigned k = 0; k < typeInfo(type).dwords; ++k)
         s[k] = state.units[index + k];
     } else if (type == OperandType::simm16 || type == OperandType::uimm16) {
-      s[0] = t.word(type == OperandType::uimm16
-                        ? inst.simm16 & 0xffff
-                        : static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(inst.simm16))));
+      s[0] =
+          t.word(type == OperandType::uimm16
+                     ? inst.simm16 & 0xffff
+                     : static_cast<std::uint32_t>(static_cast<std::int32_t>(static_cast<std::int16_t>(inst.simm16))));
     } else {
       if (at >= operands.size())
         return false;

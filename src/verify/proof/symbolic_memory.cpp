@@ -197,9 +197,8 @@ bool SymbolicExecutor::vectorMemory(const Instruction& inst, program::Place plac
     case InstClass::global: {
       if (!hasScalar && given < 2)
         return false;
-      const TermId base = hasScalar
-                              ? t.add(scalarPair(state, scalar), t.zext(vectorValue(state, address)))
-                              : t.pack(vectorValue(state, address), vectorValue(state, address + 1));
+      const TermId base = hasScalar ? t.add(scalarPair(state, scalar), t.zext(vectorValue(state, address)))
+                                    : t.pack(vectorValue(state, address), vectorValue(state, address + 1));
       parts = {t.add(base, t.wide(immediate))};
       kind = "g";
       break;
@@ -320,8 +319,8 @@ bool SymbolicExecutor::ldsMemory(const Instruction& inst, program::Place place, 
       continue;
     }
     for (unsigned k = 0; k < shape->dwords; ++k)
-      loaded.push_back(extended(
-          t, t.load(kind, Sort::word, std::array{memory, t.add(address, t.word(4 * k))}), *shape));
+      loaded.push_back(
+          extended(t, t.load(kind, Sort::word, std::array{memory, t.add(address, t.word(4 * k))}), *shape));
   }
   for (unsigned k = 0; k < loaded.size(); ++k)
     writeVector(state, destination + k, lanes, loaded[k]);
@@ -349,10 +348,10 @@ bool SymbolicExecutor::laneExchange(const Instruction& inst, SymbolicState& stat
       std::string table = "lanes";
       for (unsigned lane = 0; lane < 64; ++lane) {
         // Quad mode, or and/or/xor masks within 32 lanes (CDNA3 ISA, DS_SWIZZLE_B32).
-        const unsigned from = offset >= 0x8000
-                                  ? lane / 4 * 4 + (offset >> 2 * (lane % 4) & 3)
-                                  : lane / 32 * 32 +
-                                        ((((lane % 32 & (offset & 31)) | (offset >> 5 & 31)) ^ (offset >> 10 & 31)) & 31);
+        const unsigned from =
+            offset >= 0x8000
+                ? lane / 4 * 4 + (offset >> 2 * (lane % 4) & 3)
+                : lane / 32 * 32 + ((((lane % 32 & (offset & 31)) | (offset >> 5 & 31)) ^ (offset >> 10 & 31)) & 31);
         table += fmt::format(" {}", from);
       }
       value = t.permuted(table, first, lanes);

@@ -3,8 +3,8 @@
 /// Integers and masks are the table's bit vectors. Floating point is uninterpreted, one name for each operation and
 /// rounding, with MODE among the arguments. Two identities hold bit for bit by the domain's NaN rule (a computed NaN is
 /// always the positive quiet NaN without payload): sum and product commute, the two factors of a fused multiply-add
-/// too. Minimum and maximum do not (a NaN operand, and the order of zeros, decide by position). x * 1 is no identity: it
-/// quiets a NaN and may flush a denormal.
+/// too. Minimum and maximum do not (a NaN operand, and the order of zeros, decide by position). x * 1 is no identity:
+/// it quiets a NaN and may flush a denormal.
 #pragma once
 
 #include "isa/semantics/domain.h"
@@ -169,8 +169,7 @@ struct TermDomain {
   template <class V> V namedRounded(std::string_view name, TermId a) const {
     return named<V>(std::string(name) + suffix(), std::array{a});
   }
-  template <class F, class V, std::size_t N>
-  V rounded(std::string_view name, std::array<TermId, N> arguments) const {
+  template <class F, class V, std::size_t N> V rounded(std::string_view name, std::array<TermId, N> arguments) const {
     return named<V>(std::string(name) + std::to_string(F::bits) + suffix(), arguments);
   }
   template <class F, class V, std::size_t N> V exact(std::string_view name, std::array<TermId, N> arguments) const {

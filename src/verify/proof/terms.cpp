@@ -56,7 +56,8 @@ std::uint64_t TermTable::internName(std::string_view text) {
 }
 
 TermId TermTable::intern(TermOp op, Sort sort, std::uint64_t payload, std::span<const TermId> arguments) {
-  std::uint64_t h = mix(mix(static_cast<std::uint64_t>(op) * 8 + static_cast<std::uint64_t>(sort), 0x51ed270b), payload);
+  std::uint64_t h =
+      mix(mix(static_cast<std::uint64_t>(op) * 8 + static_cast<std::uint64_t>(sort), 0x51ed270b), payload);
   for (const TermId a : arguments)
     h = mix(h, a);
   const auto [begin, end] = index.equal_range(h);
@@ -67,8 +68,13 @@ TermId TermTable::intern(TermOp op, Sort sort, std::uint64_t payload, std::span<
       return it->second;
   }
   const auto id = static_cast<TermId>(nodes.size());
-  Node node{op, sort, op == TermOp::lane, static_cast<std::uint32_t>(argList.size()),
-            static_cast<std::uint32_t>(arguments.size()), payload, 0};
+  Node node{op,
+            sort,
+            op == TermOp::lane,
+            static_cast<std::uint32_t>(argList.size()),
+            static_cast<std::uint32_t>(arguments.size()),
+            payload,
+            0};
   if (op == TermOp::laneBit || op == TermOp::applyAll)
     node.varies = true;
   else if (op != TermOp::ballot && op != TermOp::readLane && op != TermOp::firstLane && sort != Sort::memory)
@@ -81,8 +87,7 @@ TermId TermTable::intern(TermOp op, Sort sort, std::uint64_t payload, std::span<
   return id;
 }
 
-std::uint64_t TermTable::possibleOnes(TermOp op, Sort sort, std::uint64_t payload,
-                                      std::span<const TermId> list) const {
+std::uint64_t TermTable::possibleOnes(TermOp op, Sort sort, std::uint64_t payload, std::span<const TermId> list) const {
   const std::uint64_t all = maskOf(sort);
   const auto ones = [&](std::size_t i) { return nodes[list[i]].maybeOnes; };
   switch (op) {
@@ -203,8 +208,7 @@ TermId TermTable::fromLinear(Sort sort, const Linear& linear) {
   if (list.size() == 1 && constantPart == 0)
     return list[0];
   // -1 - x is ~x.
-  if (list.size() == 1 && constantPart == mask && nodes[list[0]].op == TermOp::scaled &&
-      nodes[list[0]].payload == mask)
+  if (list.size() == 1 && constantPart == mask && nodes[list[0]].op == TermOp::scaled && nodes[list[0]].payload == mask)
     return intern(TermOp::not_, sort, 0, std::array{arg(list[0], 0)});
   std::ranges::sort(list);
   return intern(TermOp::sum, sort, constantPart, list);
@@ -799,8 +803,9 @@ TermId TermTable::readLane(TermId value, TermId number) {
   if (const auto c = constantOf(number))
     while (nodes[value].op == TermOp::select && nodes[arg(value, 0)].op == TermOp::eq) {
       const TermId x = arg(arg(value, 0), 0), y = arg(arg(value, 0), 1);
-      const auto written = nodes[x].op == TermOp::lane ? constantOf(y) : nodes[y].op == TermOp::lane ? constantOf(x)
-                                                                                                    : std::nullopt;
+      const auto written = nodes[x].op == TermOp::lane   ? constantOf(y)
+                           : nodes[y].op == TermOp::lane ? constantOf(x)
+                                                         : std::nullopt;
       if (!written)
         break;
       value = arg(value, *written == *c ? 1 : 2);
@@ -815,11 +820,10 @@ TermId TermTable::readFirstLane(TermId value, TermId exec) {
     return value;
   const TermId active = laneBit(exec);
   const TermId seen = under(active, value);
-  const TermId first = !nodes[seen].varies
-                           ? seen
-                           : constantOf(exec) == allOnes
-                                 ? readLane(seen, word(0))
-                                 : intern(TermOp::firstLane, nodes[value].sort, 0, std::array{seen, active});
+  const TermId first = !nodes[seen].varies ? seen
+                       : constantOf(exec) == allOnes
+                           ? readLane(seen, word(0))
+                           : intern(TermOp::firstLane, nodes[value].sort, 0, std::array{seen, active});
   return select(eq(exec, wide(0)), readLane(value, word(0)), first);
 }
 
@@ -918,9 +922,8 @@ TermId TermTable::demanded(TermId value, std::uint64_t mask) {
     collect(value, 1, linear);
     kept.constant = linear.constant & low;
     for (const auto& [term, factor] : linear.terms) {
-      const std::uint64_t reach = nodes[term].maybeOnes == 0
-                                      ? 0
-                                      : factor * (nodes[term].maybeOnes & (0 - nodes[term].maybeOnes));
+      const std::uint64_t reach =
+          nodes[term].maybeOnes == 0 ? 0 : factor * (nodes[term].maybeOnes & (0 - nodes[term].maybeOnes));
       if ((factor & low) != 0 && (reach & low) != 0)
         kept.terms[term] = factor;
       else if ((factor & low) != 0 && reach == 0)
@@ -949,11 +952,11 @@ TermId TermTable::demanded(TermId value, std::uint64_t mask) {
 }
 
 std::string TermTable::describe(TermId id, unsigned depth) const {
-  static constexpr std::array names = {"v",    "const", "sum",  "scaled",   "mul",   "and",     "or",      "xor",
-                                       "not",  "shl",   "shr",  "sar",      "eq",    "ult",     "slt",     "select",
-                                       "pop",  "clz",   "ctz",  "brev",     "zext",  "sext",    "lo",      "hi",
-                                       "bit",  "lane",  "laneBit", "ballot", "permuted", "readlane", "firstlane",
-                                       "apply", "applyAll", "load", "effect"};
+  static constexpr std::array names = {"v",        "const",    "sum",       "scaled", "mul",      "and",     "or",
+                                       "xor",      "not",      "shl",       "shr",    "sar",      "eq",      "ult",
+                                       "slt",      "select",   "pop",       "clz",    "ctz",      "brev",    "zext",
+                                       "sext",     "lo",       "hi",        "bit",    "lane",     "laneBit", "ballot",
+                                       "permuted", "readlane", "firstlane", "apply",  "applyAll", "load",    "effect"};
   const Node& n = nodes[id];
   if (n.op == TermOp::constant)
     return fmt::format("{:#x}", n.payload);

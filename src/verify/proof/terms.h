@@ -51,17 +51,17 @@ enum class TermOp : std::uint8_t {
   sext,
   lo,
   hi,
-  bit,      ///< 0 or 1 of a truth value
-  lane,     ///< the lane's number
-  laneBit,  ///< the lane's bit of a wide scalar
-  ballot,   ///< a wide scalar of every lane's truth value
-  permuted, ///< payload: interned table; value, activity: value of another lane, 0 if it is inactive
-  readLane, ///< value, lane number
+  bit,       ///< 0 or 1 of a truth value
+  lane,      ///< the lane's number
+  laneBit,   ///< the lane's bit of a wide scalar
+  ballot,    ///< a wide scalar of every lane's truth value
+  permuted,  ///< payload: interned table; value, activity: value of another lane, 0 if it is inactive
+  readLane,  ///< value, lane number
   firstLane, ///< value, activity: the value in the first active lane (there is one)
-  apply,    ///< uninterpreted, lane-wise; payload: interned name
-  applyAll, ///< uninterpreted over whole registers
-  load,     ///< payload: interned kind; memory, address ...
-  effect,   ///< memory, payload term: the memory after an effect
+  apply,     ///< uninterpreted, lane-wise; payload: interned name
+  applyAll,  ///< uninterpreted over whole registers
+  load,      ///< payload: interned kind; memory, address ...
+  effect,    ///< memory, payload term: the memory after an effect
 };
 
 /// True for operators whose arguments are functions of all lanes.
@@ -80,9 +80,7 @@ class TermTable {
     std::uint64_t maybeOnes = 0; ///< bits that may be set
   };
   const Node& at(TermId id) const { return nodes[id]; }
-  std::span<const TermId> args(TermId id) const {
-    return {argList.data() + nodes[id].firstArg, nodes[id].argCount};
-  }
+  std::span<const TermId> args(TermId id) const { return {argList.data() + nodes[id].firstArg, nodes[id].argCount}; }
   TermId arg(TermId id, std::size_t i) const { return argList[nodes[id].firstArg + i]; }
   std::size_t size() const { return nodes.size(); }
   std::optional<std::uint64_t> constantOf(TermId id) const;

@@ -2,8 +2,8 @@
 
 #include "program/analysis/exec_mask.h"
 #include "program/analysis/liveness.h"
-#include "support/hash.h"
-#include "verify/indexed_mode.h"
+#include "support/file_io.h"
+#include "verify/proof/indexed_mode.h"
 #include "verify/proof/window.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ constexpr std::size_t mostVisits = 64;
 class Proof {
  public:
   Proof(Side& k0, Side& k1, const ProofOptions& options) : side{&k0, &k1}, options(options) {
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       liveness[s] = program::liveness(*side[s]->program, *side[s]->function, side[s]->accumOffset);
       indexed[s] = indexedAtEntry(*side[s]->program, *side[s]->function);
       full[s].emplace(*side[s]->program, *side[s]->function);
@@ -98,7 +98,7 @@ class Proof {
   ProofResult result;
   std::optional<ProofResult> failure;
 
-  const Block& block(int s, BlockId id) const { return side[s]->program->blocks[id]; }
+  const Block& block(std::size_t s, BlockId id) const { return side[s]->program->blocks[id]; }
 
   ProofResult fail(ProofStatus status, std::uint64_t address, std::string why) {
     result.status = status;
@@ -139,7 +139,7 @@ class Proof {
     const Function &f = *side[0]->function, &g = *side[1]->function;
     if (f.preloadEntry || g.preloadEntry)
       push(f.preloadEntry, g.preloadEntry, side[0]->kernel->entryAddress, all);
-    const auto entered = [&](int s) {
+    const auto entered = [&](std::size_t s) {
       std::vector<BlockId> blocks;
       for (const BlockId id : side[s]->function->blocks)
         if (block(s, id).entersByRegister && id != side[s]->function->entryBlock)
@@ -148,12 +148,13 @@ class Proof {
     };
     const auto x = entered(0), y = entered(1);
     if (x.size() != y.size())
-      return refuse(side[0]->kernel->entryAddress, "the blocks that jumps through registers may reach are not the same");
+      return refuse(side[0]->kernel->entryAddress,
+                    "the blocks that jumps through registers may reach are not the same");
     for (std::size_t i = 0; i < x.size() && !failure; ++i)
       push(x[i], y[i], block(0, x[i]).address, all);
   }
 
-  Path pathOf(int s, const std::vector<BlockId>& blocks) const {
+  Path pathOf(std::size_t s, const std::vector<BlockId>& blocks) const {
     Path path;
     path.blocks = blocks;
     for (const BlockId id : blocks)
@@ -167,7 +168,7 @@ class Proof {
   }
 
   /// The next block of a path that goes on without a choice.
-  bool extend(int s, std::vector<BlockId>& blocks) const {
+  bool extend(std::size_t s, std::vector<BlockId>& blocks) const {
     const Exit exit = exitOf(*side[s]->program, blocks.back());
     if (!exit.isPlain() || blocks.size() >= longestPath)
       return false;
@@ -185,7 +186,7 @@ class Proof {
     if (p.opaque || q.opaque)
       return refuse(p.address, fmt::format("undecodable code is reached at {:#x}", p.address));
     if (++visits[pair] > mostVisits)
-      return fail(ProofStatus::unknown, p.address, "the relation between the registers does not settle");
+      return void(fail(ProofStatus::unknown, p.address, "the relation between the registers does not settle"));
     const Relation relation = entry.at(pair);
     const bool same = sameText(*side[0], p, *side[1], q);
     if (!same)
@@ -237,21 +238,21 @@ class Proof {
       push(exit0.taken, taken, address, relation);
   }
 
-  bool execIsFull(int s, BlockId id) const {
+  bool execIsFull(std::size_t s, BlockId id) const {
     const auto before = full[s]->fullBefore(id);
     return !before.empty() && before.front();
   }
 
   void compareEdited(const Pair& pair, const Relation& relation) {
     std::array<std::vector<BlockId>, 2> blocks{std::vector{pair.first}, std::vector{pair.second}};
-    const auto kindOf = [&](int s) {
+    const auto kindOf = [&](std::size_t s) {
       const Exit exit = exitOf(*side[s]->program, blocks[s].back());
       return exit.ends ? 2 : exit.branch ? 1 : 0;
     };
     const auto align = [&] {
       while (kindOf(0) != kindOf(1)) {
-        const int shorter = kindOf(0) == 0 ? 0 : kindOf(1) == 0 ? 1 : -1;
-        if (shorter < 0 || !extend(shorter, blocks[shorter]))
+        const std::size_t shorter = kindOf(0) == 0 ? 0 : 1;
+        if (kindOf(shorter) != 0 || !extend(shorter, blocks[shorter]))
           return false;
       }
       return true;
@@ -282,7 +283,7 @@ class Proof {
     window.side = side;
     window.entry = relation;
     window.liveIn = liveness[0].liveIn[blocks[0].front()];
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       window.path[s] = pathOf(s, blocks[s]);
       window.liveOut[s] = liveness[s].liveOut[blocks[s].back()];
     }
@@ -313,7 +314,7 @@ class Proof {
 
   static RegSet writtenBy(const Window& window) {
     RegSet written;
-    for (const int s : {0, 1})
+    for (const std::size_t s : bothSides)
       for (const auto& [instr, place] : window.path[s].code)
         written |= instr->inst->writes(window.side[s]->accumOffset);
     return written;
@@ -349,7 +350,7 @@ class Proof {
       const auto [it, fresh] = number.emplace(unit, number.size());
       return fmt::format("{}{}", unit >= isa::vgprBase ? 'v' : 's', it->second);
     };
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       text += "side\n";
       for (const auto& [instr, place] : window.path[s].code) {
         const isa::Instruction& inst = *instr->inst;
@@ -363,10 +364,10 @@ class Proof {
           if (!vector && !(operand.kind == isa::OperandKind::sgpr && operand.index < isa::sreg::flatScratchLo)) {
             text += inst.text.substr(operand.textBegin, operand.textEnd - operand.textBegin);
           } else {
-            const unsigned first =
-                vector ? isa::vgprBase + operand.index +
-                             (operand.kind == isa::OperandKind::agpr ? window.side[s]->accumOffset : 0)
-                       : operand.index;
+            const unsigned first = vector
+                                       ? isa::vgprBase + operand.index +
+                                             (operand.kind == isa::OperandKind::agpr ? window.side[s]->accumOffset : 0)
+                                       : operand.index;
             for (unsigned d = 0; d < operand.dwords; ++d)
               text += name(static_cast<RegUnit>(first + d));
           }
@@ -436,7 +437,7 @@ Status ProofCache::save(const std::string& path) const {
   std::string text;
   for (const std::string& key : keys)
     text += key + '\n';
-  return writeFile(path, std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  return writeFileAtomic(path, text);
 }
 
 Result<ProofResult> proveEquivalent(const object::CodeObject& k0, const object::CodeObject& k1,

@@ -1,11 +1,12 @@
 /// Proof that two kernels compute the same for every input, window by window.
 ///
-/// A window is straight code between two cut points; the control-flow graphs of K0 and K1 are walked in step, which pairs
-/// their blocks. At every pair's entry a relation holds: which registers of K1 hold what which registers of K0 hold (not
-/// only those of one name), and memory is equal. Both sides of a window are executed symbolically from that relation over
-/// the shared semantics; the branch condition and the ordered effects on memory must be equal, and whatever K0 still
-/// needs must be in a register of K1. The relation at a join is what holds on every way into it, to a fixed point: the
-/// argument is an induction over cut points. Nothing that only the whole kernel would justify is accepted.
+/// A window is straight code between two cut points; the control-flow graphs of K0 and K1 are walked in step, which
+/// pairs their blocks. At every pair's entry a relation holds: which registers of K1 hold what which registers of K0
+/// hold (not only those of one name), and memory is equal. Both sides of a window are executed symbolically from that
+/// relation over the shared semantics; the branch condition and the ordered effects on memory must be equal, and
+/// whatever K0 still needs must be in a register of K1. The relation at a join is what holds on every way into it, to a
+/// fixed point: the argument is an induction over cut points. Nothing that only the whole kernel would justify is
+/// accepted.
 ///
 /// Waits, nops and priorities have no value: their soundness is the business of the wait and hazard analyses (verify's
 /// lint gate), never of this proof.
@@ -19,6 +20,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace asmevo::verify {
@@ -37,7 +39,7 @@ struct Counterexample {
   std::uint64_t address = 0;    ///< K0 address of the window
   std::uint64_t memorySeed = 0; ///< of the contents of memory nobody wrote (verify/proof/window_machine.h)
   struct Register {
-    std::string name; ///< K0's
+    std::string name;                 ///< K0's
     std::vector<std::uint32_t> lanes; ///< one value if scalar, else 64
   };
   std::vector<Register> registers; ///< that the windows read
@@ -78,10 +80,10 @@ struct WindowProof {
 
 struct ProofResult {
   ProofStatus status = ProofStatus::unknown;
-  std::string reason;           ///< for proved: what was compared; otherwise where it failed
-  std::size_t blocks = 0;       ///< block pairs compared
-  std::size_t editedBlocks = 0; ///< pairs whose instructions differ
-  std::uint64_t address = 0;    ///< K0 address of the first failing window
+  std::string reason;                   ///< for proved: what was compared; otherwise where it failed
+  std::size_t blocks = 0;               ///< block pairs compared
+  std::size_t editedBlocks = 0;         ///< pairs whose instructions differ
+  std::uint64_t address = 0;            ///< K0 address of the first failing window
   std::vector<WindowProof> windows;     ///< executed symbolically
   std::vector<std::string> assumptions; ///< what `proved` rests on beyond the semantics, as sentences
   std::optional<Counterexample> counterexample;

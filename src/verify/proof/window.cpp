@@ -65,7 +65,7 @@ class Comparison {
     result.reason = std::move(reason);
   }
 
-  const FactMap& factsOf(int s) const { return w.side[s]->facts[w.path[s].blocks.front()]; }
+  const FactMap& factsOf(std::size_t s) const { return w.side[s]->facts[w.path[s].blocks.front()]; }
   bool hasFacts() const { return !factsOf(0).empty() || !factsOf(1).empty(); }
   std::string atEntry() const {
     const auto& blocks = w.path[0].blocks;
@@ -74,7 +74,7 @@ class Comparison {
 
   // The entry.
 
-  TermId variable(int s, RegUnit unit) {
+  TermId variable(std::size_t s, RegUnit unit) {
     const std::uint32_t number = variables[s][unit];
     bool varies = true;
     // A register that a scalar one is equal to is the same in all lanes.
@@ -83,7 +83,7 @@ class Comparison {
     return t.variable(number, unitSort(unit), varies);
   }
 
-  TermId entryValue(int s, RegUnit unit, bool withFacts, std::set<std::pair<int, RegUnit>>& open,
+  TermId entryValue(std::size_t s, RegUnit unit, bool withFacts, std::set<std::pair<std::size_t, RegUnit>>& open,
                     std::unordered_map<std::uint32_t, TermId>& done) {
     if (w.execIsFull && (unit == isa::sreg::execLo || unit == isa::sreg::execHi))
       return t.word(~0u);
@@ -94,7 +94,7 @@ class Comparison {
     if (!withFacts || !open.insert({0, static_cast<RegUnit>(number)}).second)
       return plain;
     TermId value = plain;
-    for (const int side : {1, 0}) {
+    for (const std::size_t side : {std::size_t{1}, std::size_t{0}}) {
       // The register of either side that starts as this variable.
       const FactMap& facts = factsOf(side);
       const auto fact = std::ranges::find_if(facts, [&](const auto& f) { return variables[side][f.first] == number; });
@@ -125,9 +125,9 @@ class Comparison {
   }
 
   void enter(bool withFacts) {
-    std::set<std::pair<int, RegUnit>> open;
+    std::set<std::pair<std::size_t, RegUnit>> open;
     std::unordered_map<std::uint32_t, TermId> done;
-    for (const int s : {0, 1}) {
+    for (const std::size_t s : bothSides) {
       SymbolicState fresh;
       fresh.units.resize(isa::regUnitCount);
       for (RegUnit u = 0; u < isa::regUnitCount; ++u)
@@ -140,7 +140,7 @@ class Comparison {
 
   // Execution.
 
-  SymbolicExecutor::Disjoint oracle(int s) {
+  SymbolicExecutor::Disjoint oracle(std::size_t s) {
     if (!options.useFacts)
       return {};
     return [this, s](program::Place p, program::Place q) {
@@ -150,7 +150,7 @@ class Comparison {
     };
   }
 
-  bool executeRun(int s, SymbolicExecutor& executor, std::size_t& at) {
+  bool executeRun(std::size_t s, SymbolicExecutor& executor, std::size_t& at) {
     std::string reason;
     const auto& code = w.path[s].code;
     for (; at < code.size(); ++at) {
@@ -221,7 +221,7 @@ class Comparison {
     return (x.writes & (y.reads | y.writes)) != 0 || (y.writes & x.reads) != 0;
   }
 
-  bool commute(int s, const Effect& x, const Effect& y) {
+  bool commute(std::size_t s, const Effect& x, const Effect& y) {
     if (!spacesMeet(x, y))
       return true;
     if (x.fence || y.fence || !options.useFacts)
@@ -232,9 +232,7 @@ class Comparison {
   }
 
   /// The same effects, in an order that differs only between effects that commute.
-  bool compareEffects(std::string& why) {
-    return matchEffects(false, why) || matchEffects(true, why);
-  }
+  bool compareEffects(std::string& why) { return matchEffects(false, why) || matchEffects(true, why); }
 
   bool matchEffects(bool solving, std::string& why) {
     std::vector<Effect> rest = state[1].effects;
@@ -271,12 +269,12 @@ class Comparison {
     return answer == Answer::yes;
   }
 
-  std::string textAt(int s, program::Place place) const {
+  std::string textAt(std::size_t s, program::Place place) const {
     const auto& block = w.side[s]->program->blocks[place.block];
     return block.instrs[place.index].inst->text;
   }
 
-  TermId condition(int s) {
+  TermId condition(std::size_t s) {
     const Instr* branch = w.path[s].branch;
     const auto pair = [&](unsigned index) {
       return t.eq(t.pack(state[s].units[index], state[s].units[index + 1]), t.wide(0));
@@ -330,9 +328,8 @@ class Comparison {
     for (const Access& access : state[1].accesses) {
       const auto covers = [&](const std::vector<TermId>& masks) {
         return std::ranges::any_of(masks, [&](TermId active) { return t.implies(access.active, active); }) ||
-               std::ranges::any_of(masks, [&](TermId active) {
-                 return equality.implied(access.active, active) == Answer::yes;
-               });
+               std::ranges::any_of(
+                   masks, [&](TermId active) { return equality.implied(access.active, active) == Answer::yes; });
       };
       if (t.constantOf(access.active) == 0)
         continue;

@@ -19,7 +19,7 @@ namespace asmevo::verify {
 struct Path {
   std::vector<program::BlockId> blocks;
   std::vector<std::pair<const program::Instr*, program::Place>> code; ///< without branches and s_endpgm
-  const program::Instr* branch = nullptr;                            ///< the conditional branch at its end
+  const program::Instr* branch = nullptr;                             ///< the conditional branch at its end
 };
 
 struct Window {
@@ -37,15 +37,15 @@ struct WindowResult {
   std::string reason;
   Relation exit; ///< where proved
   bool branchIsInverted = false;
-  bool usedFacts = false;           ///< what the code around the window establishes was needed
-  bool widensLds = false;           ///< equal only where LDS accesses stay inside the allocation
+  bool usedFacts = false; ///< what the code around the window establishes was needed
+  bool widensLds = false; ///< equal only where LDS accesses stay inside the allocation
   std::optional<Counterexample> counterexample;
 };
 
 WindowResult compareWindow(const Window& window, const ProofOptions& options);
 
-/// Runs both sides from states that the entry relation and the facts allow, until they differ. `model`: an assignment to
-/// try first, by entry variable (see entryVariables).
+/// Runs both sides from states that the entry relation and the facts allow, until they differ. `model`: an assignment
+/// to try first, by entry variable (see entryVariables).
 struct SearchInput {
   const Window* window = nullptr;
   std::vector<std::pair<isa::RegUnit, isa::RegUnit>> outputs; ///< K0's and K1's registers that should agree at the end

@@ -114,18 +114,24 @@ bool WindowMachine::bindData(std::string_view type, Step& step) const {
     int half;
   };
   static constexpr Row table[] = {
-      {"dword", 4, 1, false, 0},        {"dwordx2", 4, 2, false, 0},        {"dwordx3", 4, 3, false, 0},
-      {"dwordx4", 4, 4, false, 0},      {"b32", 4, 1, false, 0},            {"b64", 4, 2, false, 0},
-      {"b96", 4, 3, false, 0},          {"b128", 4, 4, false, 0},           {"ubyte", 1, 1, false, 0},
-      {"sbyte", 1, 1, true, 0},         {"ushort", 2, 1, false, 0},         {"sshort", 2, 1, true, 0},
-      {"u8", 1, 1, false, 0},           {"i8", 1, 1, true, 0},              {"u16", 2, 1, false, 0},
-      {"i16", 2, 1, true, 0},           {"ubyte_d16", 1, 1, false, 1},      {"sbyte_d16", 1, 1, true, 1},
-      {"short_d16", 2, 1, false, 1},    {"ubyte_d16_hi", 1, 1, false, 2},   {"sbyte_d16_hi", 1, 1, true, 2},
-      {"short_d16_hi", 2, 1, false, 2}, {"u8_d16", 1, 1, false, 1},         {"i8_d16", 1, 1, true, 1},
-      {"u16_d16", 2, 1, false, 1},      {"u8_d16_hi", 1, 1, false, 2},      {"i8_d16_hi", 1, 1, true, 2},
-      {"u16_d16_hi", 2, 1, false, 2},   {"byte", 1, 1, false, 0},           {"short", 2, 1, false, 0},
-      {"byte_d16_hi", 1, 1, false, 2},  {"b8", 1, 1, false, 0},             {"b16", 2, 1, false, 0},
-      {"b8_d16_hi", 1, 1, false, 2},    {"b16_d16_hi", 2, 1, false, 2},
+      {"dword", 4, 1, false, 0},       {"dwordx2", 4, 2, false, 0},
+      {"dwordx3", 4, 3, false, 0},     {"dwordx4", 4, 4, false, 0},
+      {"b32", 4, 1, false, 0},         {"b64", 4, 2, false, 0},
+      {"b96", 4, 3, false, 0},         {"b128", 4, 4, false, 0},
+      {"ubyte", 1, 1, false, 0},       {"sbyte", 1, 1, true, 0},
+      {"ushort", 2, 1, false, 0},      {"sshort", 2, 1, true, 0},
+      {"u8", 1, 1, false, 0},          {"i8", 1, 1, true, 0},
+      {"u16", 2, 1, false, 0},         {"i16", 2, 1, true, 0},
+      {"ubyte_d16", 1, 1, false, 1},   {"sbyte_d16", 1, 1, true, 1},
+      {"short_d16", 2, 1, false, 1},   {"ubyte_d16_hi", 1, 1, false, 2},
+      {"sbyte_d16_hi", 1, 1, true, 2}, {"short_d16_hi", 2, 1, false, 2},
+      {"u8_d16", 1, 1, false, 1},      {"i8_d16", 1, 1, true, 1},
+      {"u16_d16", 2, 1, false, 1},     {"u8_d16_hi", 1, 1, false, 2},
+      {"i8_d16_hi", 1, 1, true, 2},    {"u16_d16_hi", 2, 1, false, 2},
+      {"byte", 1, 1, false, 0},        {"short", 2, 1, false, 0},
+      {"byte_d16_hi", 1, 1, false, 2}, {"b8", 1, 1, false, 0},
+      {"b16", 2, 1, false, 0},         {"b8_d16_hi", 1, 1, false, 2},
+      {"b16_d16_hi", 2, 1, false, 2},
   };
   for (const Row& row : table)
     if (row.name == type) {
@@ -380,8 +386,7 @@ bool WindowMachine::memoryStep(const Step& step, Wave& wave, MachineState& state
       Target target;
       if (!resolve(step, wave, state, lane, target, reason))
         return false;
-      const std::uint32_t value =
-          target.valid[0] ? shaped(target.memory->read(target.address, step.bytes)) : 0;
+      const std::uint32_t value = target.valid[0] ? shaped(target.memory->read(target.address, step.bytes)) : 0;
       state.lds.write(std::uint64_t{base} + 4 * lane, value, 4);
       return true;
     });

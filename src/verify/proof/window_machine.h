@@ -75,8 +75,8 @@ class WindowMachine {
     isa::InstRef inst = nullptr;
     unsigned bytes = 4, dwords = 1; ///< of one element
     bool isSigned = false, returns = false;
-    int half = 0;                      ///< d16: 1 low, 2 high
-    unsigned elements = 1;             ///< LDS forms with two addresses
+    int half = 0;                          ///< d16: 1 low, 2 high
+    unsigned elements = 1;                 ///< LDS forms with two addresses
     std::array<std::uint32_t, 2> offset{}; ///< of LDS elements
   };
   bool bindStep(isa::InstRef inst, Step& step);

@@ -1,4 +1,4 @@
-#include "verify/indexed_mode.h"
+#include "verify/proof/indexed_mode.h"
 
 #include "program/analysis/dataflow.h"
 

@@ -1,4 +1,4 @@
-#include "verify/available_facts.h"
+#include "verify/proof/available_facts.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,0 +1,212 @@
+#include "verify/mutation/score.h"
+
+#include "program/analysis/dataflow.h"
+#include "verify/differential.h"
+#include "verify/proof/value_proof.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace asmevo::verify {
+
+struct MutantJudge::State {
+  const object::CodeObject& k0;
+  const dispatch::Dispatch& dispatch;
+  device::Device& device;
+  Options gate;
+  std::shared_ptr<const Baseline> wider;
+  std::unique_ptr<isa::Codec> codec;
+  program::Program program;
+};
+
+MutantJudge::MutantJudge(const object::CodeObject& k0, const dispatch::Dispatch& dispatch, device::Device& device,
+                         const Options& gate, std::shared_ptr<const Baseline> wider)
+    : state(new State{k0, dispatch, device, gate, std::move(wider), nullptr, {}}) {
+  state->gate.stopAtFirst = true;
+  state->gate.mutationScore.reset();
+}
+
+MutantJudge::~MutantJudge() = default;
+
+Status MutantJudge::prepare() {
+  ASMEVO_TRY(state->codec, isa::Codec::create(state->k0));
+  ASMEVO_TRY(state->program, program::Program::recover(state->k0, *state->codec));
+  program::completeInstructions(state->program, *state->codec);
+  return {};
+}
+
+std::vector<Mutant> MutantJudge::mutants() {
+  std::set<std::size_t> kernels;
+  for (const dispatch::Case& launch : state->dispatch.cases)
+    if (const auto kernel = state->k0.findKernel(launch.kernel))
+      kernels.insert(static_cast<std::size_t>(*kernel - state->k0.kernels().data()));
+  return allMutants(state->k0, state->program, *state->codec, {kernels.begin(), kernels.end()});
+}
+
+MutantFate MutantJudge::judge(const Mutant& mutant) {
+  MutantFate fate;
+  fate.mutant = mutant;
+  fate.executed = state->gate.baseline && state->gate.baseline->executed.contains(mutant.address);
+  const auto k1 = plant(state->k0, state->program, *state->codec, mutant);
+  if (!k1) {
+    fate.reason = k1.error().message;
+    return fate;
+  }
+  const auto verdict = verify(state->k0, *k1, state->dispatch, state->device, state->gate);
+  if (!verdict) {
+    fate.reason = verdict.error().message;
+    return fate;
+  }
+  if (!accepted(verdict->level)) {
+    fate.outcome = MutantOutcome::killed;
+    fate.gate = verdict->gate;
+    fate.reason = verdict->reason;
+    return fate;
+  }
+  const bool proved = verdict->level == Level::proved || verdict->level == Level::identical;
+  std::optional<std::string> difference;
+  if (state->wider)
+    difference = widerDifference(*state->wider, *k1, state->device, state->gate);
+  if (proved && !difference) {
+    fate.outcome = MutantOutcome::equivalent;
+    fate.reason = verdict->reason;
+    return fate;
+  }
+  fate.outcome = MutantOutcome::survived;
+  if (difference)
+    fate.reason = fmt::format("{}: {}", proved ? "proved, but the proof is wrong" : "blind spot: other data show it",
+                              *difference);
+  else
+    fate.reason = fmt::format("accepted as {}: no data tried tell it from K0, and no proof shows them equal ({})",
+                              levelName(verdict->level), verdict->proof);
+  return fate;
+}
+
+Result<std::shared_ptr<const Baseline>> measureWider(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
+                                                     device::Device& device, const Options& gate, unsigned rounds) {
+  Options options = gate;
+  options.strict = false;
+  options.dataVariants = rounds;
+  options.firstVariant = gate.dataVariants + 1;
+  return measureBaseline(k0, dispatch, device, options);
+}
+
+std::optional<std::string> widerDifference(const Baseline& wider, const object::CodeObject& k1, device::Device& device,
+                                           const Options& gate) {
+  Options options = gate;
+  options.stopAtFirst = true;
+  DifferentialRun runs(wider, k1, device, options, std::numeric_limits<double>::infinity());
+  runs.runInOrder();
+  if (accepted(runs.result.level))
+    return std::nullopt;
+  return runs.result.reason;
+}
+
+std::string_view mutantOutcomeName(MutantOutcome outcome) {
+  static constexpr std::array<std::string_view, 4> names = {"killed", "equivalent", "survived", "unbuilt"};
+  return names[static_cast<std::size_t>(outcome)];
+}
+
+std::size_t MutationScore::count(MutantOutcome outcome) const {
+  return static_cast<std::size_t>(std::ranges::count(fates, outcome, &MutantFate::outcome));
+}
+
+double MutationScore::value() const {
+  const std::size_t killed = count(MutantOutcome::killed), survived = count(MutantOutcome::survived);
+  return killed + survived == 0 ? 1 : static_cast<double>(killed) / static_cast<double>(killed + survived);
+}
+
+std::map<std::string, std::size_t> MutationScore::killsByGate() const {
+  std::map<std::string, std::size_t> result;
+  for (const MutantFate& fate : fates)
+    if (fate.outcome == MutantOutcome::killed)
+      ++result[fate.gate];
+  return result;
+}
+
+std::array<std::array<std::size_t, 4>, mutantKinds> MutationScore::byKind() const {
+  std::array<std::array<std::size_t, 4>, mutantKinds> result{};
+  for (const MutantFate& fate : fates)
+    ++result[static_cast<std::size_t>(fate.mutant.kind)][static_cast<std::size_t>(fate.outcome)];
+  return result;
+}
+
+Result<MutationScore> scoreMutants(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
+                                   device::Device& device, const MutationOptions& options) {
+  Options gate = options.gate;
+  gate.threads = 1;
+  if (!gate.baseline || !gate.baseline->fits(k0, dispatch, gate)) {
+    ASMEVO_TRY(gate.baseline, measureBaseline(k0, dispatch, device, gate));
+  }
+  std::shared_ptr<const Baseline> wider;
+  if (options.widerRounds != 0) {
+    ASMEVO_TRY(wider, measureWider(k0, dispatch, device, gate, options.widerRounds));
+  }
+  MutantJudge first(k0, dispatch, device, gate, wider);
+  ASMEVO_CHECK(first.prepare());
+  MutationScore score;
+  score.seed = options.seed;
+  std::vector<Mutant> all = first.mutants();
+  score.possible = all.size();
+  const std::vector<Mutant> chosen = sampleMutants(std::move(all), options.mutants, options.seed);
+  score.fates.resize(chosen.size());
+
+  std::atomic<std::size_t> next = 0;
+  std::mutex reporting;
+  std::size_t done = 0;
+  const auto work = [&](MutantJudge& judge) {
+    for (std::size_t i = next++; i < chosen.size(); i = next++) {
+      score.fates[i] = judge.judge(chosen[i]);
+      const std::lock_guard lock(reporting);
+      if (options.progress)
+        options.progress(++done, chosen.size());
+    }
+  };
+  std::vector<std::jthread> workers;
+  for (unsigned t = 1; t < options.threads; ++t)
+    workers.emplace_back([&] {
+      MutantJudge judge(k0, dispatch, device, gate, wider);
+      if (judge.prepare())
+        work(judge);
+    });
+  work(first);
+  workers.clear();
+  return score;
+}
+
+nlohmann::json scoreJson(const MutationScore& score) {
+  using nlohmann::json;
+  json kinds = json::object(), survivors = json::array(), equivalents = json::array();
+  const auto table = score.byKind();
+  for (std::size_t k = 0; k < mutantKinds; ++k) {
+    json row = json::object();
+    for (const MutantOutcome outcome : {MutantOutcome::killed, MutantOutcome::equivalent, MutantOutcome::survived})
+      row[std::string(mutantOutcomeName(outcome))] = table[k][static_cast<std::size_t>(outcome)];
+    kinds[std::string(mutantKindName(static_cast<MutantKind>(k)))] = std::move(row);
+  }
+  for (const MutantFate& fate : score.fates)
+    if (fate.outcome == MutantOutcome::survived || fate.outcome == MutantOutcome::equivalent)
+      (fate.outcome == MutantOutcome::survived ? survivors : equivalents)
+          .push_back({{"kind", mutantKindName(fate.mutant.kind)},
+                      {"at", fmt::format("{:#x}", fate.mutant.address)},
+                      {"mutant", fate.mutant.description},
+                      {"executed", fate.executed},
+                      {"why", fate.reason}});
+  return {{"score", score.value()},
+          {"seed", score.seed},
+          {"possible", score.possible},
+          {"planted", score.fates.size() - score.count(MutantOutcome::unbuilt)},
+          {"killed", score.count(MutantOutcome::killed)},
+          {"equivalent", score.count(MutantOutcome::equivalent)},
+          {"survived", score.count(MutantOutcome::survived)},
+          {"killed_by", score.killsByGate()},
+          {"by_kind", std::move(kinds)},
+          {"survivors", std::move(survivors)},
+          {"equivalents", std::move(equivalents)}};
+}
+
+} // namespace asmevo::verify
