@@ -27,6 +27,9 @@ struct HostCosts {
   double copyMicroseconds = 0;        ///< each host to device copy, beyond its bytes
   double copyBytesPerMicrosecond = 1, stagedBytesPerMicrosecond = 1; ///< of large copies; of small, staged ones
   double stagedMost = 0;                                             ///< bytes of the largest staged copy
+  /// Lines that a launch of a sequence touches after another XCD wrote them in the launch before: the cost of fetching
+  /// them away, in nanoseconds per KB. More lines than the Infinity Cache has are not tracked.
+  double migrationNanosecondsPerKb = 0;
 
   double copyRate(double bytes) const { return bytes <= stagedMost ? stagedBytesPerMicrosecond : copyBytesPerMicrosecond; }
 };
@@ -42,6 +45,7 @@ struct Sequence {
   std::vector<SequenceLaunch> launches;
   double launchCount = 1; ///< real launches, those that are not modelled (memset) too
   double copies = 0, copiedBytes = 0, synchronizations = 0;
+  double migratedBytes = 0; ///< over all launches, see HostCosts
 };
 
 /// A free parameter of the fit: a key of the chip file and the range that is searched.

@@ -121,6 +121,10 @@ Status run(const Options& options) {
     ASMEVO_TRY(const FitResult fitted, fit(*dataset, chip, rows, [&](const auto& line) { progress(options, line); }));
     progress(options, fmt::format("objective {:.4f} -> {:.4f} in {} evaluations of {} rows", fitted.before,
                                   fitted.after, fitted.evaluations, fitted.rows));
+    for (const FreeParameter& parameter : dataset->freeParameters())
+      progress(options, fmt::format("  {} = {}", parameter.key, fitted.chip.parameter(parameter.key)));
+    for (const FreeHostCost& cost : dataset->freeHostCosts())
+      progress(options, fmt::format("  host {} = {}", cost.name, fitted.host.*cost.member));
     if (!options.write.empty()) {
       ASMEVO_CHECK(writeFit(options, *dataset, fitted));
     }

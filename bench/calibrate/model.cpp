@@ -10,7 +10,8 @@ double SequenceTime::total(double floor, const HostCosts& host) const {
   const double copy = copies * host.copyMicroseconds +
                       (copiedBytes > 0 ? copiedBytes / host.copyRate(copiedBytes / std::max(1.0, copies)) : 0);
   return floor + kernels + (launchCount - 1) * host.chainedMicroseconds + copy +
-         synchronizations * host.synchronizeMicroseconds;
+         synchronizations * host.synchronizeMicroseconds +
+         migratedBytes / 1024 * host.migrationNanosecondsPerKb / 1000;
 }
 
 Result<SequenceTime> timeOf(const Sequence& sequence, const timing::Chip& chip) {
@@ -19,6 +20,7 @@ Result<SequenceTime> timeOf(const Sequence& sequence, const timing::Chip& chip) 
   time.copies = sequence.copies;
   time.copiedBytes = sequence.copiedBytes;
   time.synchronizations = sequence.synchronizations;
+  time.migratedBytes = sequence.migratedBytes;
   const double floor = chip.parameter("launch.floorMicroseconds");
   for (const SequenceLaunch& launch : sequence.launches) {
     ASMEVO_TRY(const timing::Estimate estimate, launch.traced.estimate(chip));

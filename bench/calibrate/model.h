@@ -13,7 +13,7 @@ namespace asmevo::calibrate {
 /// A sequence's time as a sum: the kernels' part needs the model, the rest is arithmetic.
 struct SequenceTime {
   double kernels = 0; ///< microseconds, launch floor excluded
-  double launchCount = 1, copies = 0, copiedBytes = 0, synchronizations = 0;
+  double launchCount = 1, copies = 0, copiedBytes = 0, synchronizations = 0, migratedBytes = 0;
   double total(double floor, const HostCosts& host) const;
 };
 Result<SequenceTime> timeOf(const Sequence& sequence, const timing::Chip& chip);

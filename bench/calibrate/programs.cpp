@@ -82,6 +82,14 @@ std::uint32_t log2Of(std::uint32_t n) {
   return static_cast<std::uint32_t>(std::bit_width(n)) - 1;
 }
 
+/// Of an array that every launch rewrites in pairs 2^distance apart: bytes that come to another XCD than wrote them. While
+/// both elements of a pair belong to one workgroup's stretch of the array nothing moves; beyond, workgroups meet other
+/// stretches in each launch, and of six XCDs five are others.
+double migratedBytes(std::uint32_t distance, std::uint32_t itemsPerGroup, double arrayBytes) {
+  constexpr double infinityCacheBytes = 268435456, otherXcds = 5.0 / 6;
+  return (1U << distance) < itemsPerGroup ? 0 : std::min(arrayBytes, infinityCacheBytes) * otherXcds;
+}
+
 /// One launch that is the whole sequence.
 void single(Plan& plan, PlanLaunch launch) {
   plan.timed = {launch};
@@ -274,8 +282,10 @@ Plan bitonicsort(const Numbers& n) {
       plan.launches.push_back(pass(stage, p));
   // Pair distance 2^d occurs once in each stage from d on.
   std::vector<double> counts;
-  for (std::uint32_t d = 0; d < stages; ++d)
+  for (std::uint32_t d = 0; d < stages; ++d) {
     counts.push_back(stages - d);
+    plan.migratedBytes += counts.back() * migratedBytes(d, 64, n[0] * 4.0);
+  }
   const auto picks = distancePicks(stages - 1);
   const auto share = nearestShare(counts, picks);
   for (std::size_t i = 0; i < picks.size(); ++i) {
@@ -295,8 +305,10 @@ Plan fastwalshtransform(const Numbers& n) {
   const auto pass = [&](std::uint32_t step) {
     return over("fastwalshtransform", n[0] / 2, 256, {"array", 1U << step});
   };
-  for (std::uint32_t step = 0; step < passes; ++step)
+  for (std::uint32_t step = 0; step < passes; ++step) {
     plan.launches.push_back(pass(step));
+    plan.migratedBytes += migratedBytes(step, 256, n[0] * 4.0);
+  }
   const auto picks = distancePicks(passes - 1);
   const auto share = nearestShare(std::vector<double>(passes, 1), picks);
   for (std::size_t i = 0; i < picks.size(); ++i) {
@@ -400,14 +412,14 @@ Plan nw(const Numbers& n) {
                    {}}};
   const auto upper = [&](std::uint32_t diagonal) {
     return over("nw_upper", std::uint64_t{diagonal} * side, side,
-                {"reference", "scores", static_cast<std::uint32_t>(pitch), penalty, diagonal});
+                {"reference", "scores", static_cast<std::uint32_t>(pitch), penalty, diagonal, side});
   };
   for (std::uint32_t diagonal = 1; diagonal <= blocks; ++diagonal)
     plan.launches.push_back(upper(diagonal));
   for (std::uint32_t diagonal = blocks - 1; diagonal >= 1; --diagonal)
     plan.launches.push_back(
         over("nw_lower", std::uint64_t{diagonal} * side, side,
-             {"reference", "scores", static_cast<std::uint32_t>(pitch), penalty, diagonal, blocks}));
+             {"reference", "scores", static_cast<std::uint32_t>(pitch), penalty, diagonal, side, blocks}));
   // Each diagonal length occurs twice but for the longest; both kernels do the same.
   std::vector<double> counts(blocks + 1, 2);
   counts.front() = 0;

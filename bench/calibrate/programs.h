@@ -57,6 +57,8 @@ struct Plan {
   /// shorter ones whose difference is the time of the rest. Weights add up to that.
   std::vector<PlanLaunch> timed;
   double copies = 0, copiedBytes = 0, synchronizations = 0; ///< of the host within the measured time
+  /// Bytes that a launch touches after another XCD wrote them in the launch before, over all launches.
+  double migratedBytes = 0;
 };
 
 /// Names in order. Sizes are written as in the measured data ("1024x1024_mask3").

@@ -1,5 +1,4 @@
-// Kernels traced on an MI350X (ATT, FlyDSL): issue distance by pair of instructions, waves alone on their SIMD; two
-// instructions in one slot; barriers, starts and ends.
+// Kernels traced on an MI350X (ATT, FlyDSL): issue distance by pair of instructions, waves alone on their SIMD.
 #include "listing.h"
 #include "report.h"
 
@@ -92,31 +91,6 @@ Clk median(std::vector<Clk>& of) {
   return *middle;
 }
 
-struct BarrierTimes {
-  std::vector<Clk> lastArriver, others; ///< arrival of the last to its own and to the others' next issue
-};
-
-/// Waves of one workgroup, barrier by barrier.
-void addBarriers(const ListedKernel& kernel, const std::vector<unsigned>& members,
-                 const std::vector<std::vector<Clk>>& issue, BarrierTimes& times) {
-  std::vector<std::vector<std::pair<Clk, Clk>>> visits(members.size()); // issue, next issue
-  for (std::size_t w = 0; w < members.size(); ++w) {
-    const std::vector<MeasuredStep>& steps = kernel.waves[members[w]].steps;
-    for (std::size_t i = 0; i + 1 < steps.size(); ++i)
-      if (kernel.instructions[steps[i].instruction].text.starts_with("s_barrier"))
-        visits[w].emplace_back(issue[w][i], issue[w][i + 1]);
-  }
-  for (const auto& each : visits)
-    if (each.size() != visits.front().size())
-      return;
-  for (std::size_t b = 0; b < visits.front().size(); ++b) {
-    const auto last = std::max_element(visits.begin(), visits.end(),
-                                       [&](const auto& x, const auto& y) { return x[b].first < y[b].first; });
-    for (auto it = visits.begin(); it != visits.end(); ++it)
-      (it == last ? times.lastArriver : times.others).push_back((*it)[b].second - (*last)[b].first);
-  }
-}
-
 Result<std::map<PairClass, Measured>> measuredClasses(const std::string& path) {
   ASMEVO_TRY(const Table table, Table::read(path));
   ASMEVO_TRY(const std::size_t first, table.column("first"));
@@ -144,19 +118,14 @@ Result<std::vector<Section>> attSections(const Data& data) {
   const std::string folder = data.path("att");
   ASMEVO_TRY(auto measured, measuredClasses(folder + "/att_gfx950_gaps.csv"));
   Gaps gaps;
-  BarrierTimes barriers;
-  std::vector<Clk> starts;
   for (const auto& [name, wavesPerGroup] : lonely) {
     ASMEVO_TRY(const ListedKernel kernel, ListedKernel::read(*codec, folder, name));
     const auto members = kernel.members(wavesPerGroup);
     const auto groups = kernel.workgroups(wavesPerGroup);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       ASMEVO_TRY(const timing::Replay run, timing::replay(chip, kernel.code, 512, {groups[g]}, 1));
-      for (std::size_t w = 0; w < members[g].size(); ++w) {
+      for (std::size_t w = 0; w < members[g].size(); ++w)
         gaps.add(kernel, members[g][w], run.issue[w]);
-        starts.push_back(run.issue[w].front() - static_cast<Clk>(w) * 4);
-      }
-      addBarriers(kernel, members[g], run.issue, barriers);
     }
   }
   Section section{"ATT pair classes with 50 samples or more, waves alone on their SIMD", chip.name, {}, {}};

@@ -29,11 +29,8 @@ struct Part {
   const char* name;
   Result<std::vector<Section>> (*run)(const Data&);
 };
-constexpr Part parts[] = {{"sqtt", sqttSections},
-                          {"att", attSections},
-                          {"vec_add", vecAddSections},
-                          {"vcopy", vcopySections},
-                          {"gemm", gemmSections}};
+constexpr Part parts[] = {{"sqtt", sqttSections},      {"att", attSections},     {"times", attTimesSections},
+                          {"vec_add", vecAddSections}, {"vcopy", vcopySections}, {"gemm", gemmSections}};
 
 void printText(const Section& section) {
   fmt::print("\n{} ({})\n", section.title, section.chip);

@@ -38,8 +38,9 @@ struct Data {
 };
 
 // The parts, one file each.
-Result<std::vector<Section>> sqttSections(const Data& data); ///< six tinygrad kernels on mi350x
-Result<std::vector<Section>> attSections(const Data& data);  ///< pair classes, co-issue, latencies, dispatch on mi350x
+Result<std::vector<Section>> sqttSections(const Data& data);     ///< six tinygrad kernels on mi350x
+Result<std::vector<Section>> attTimesSections(const Data& data); ///< barriers, starts, ends, dispatch, co-issue
+Result<std::vector<Section>> attSections(const Data& data); ///< pair classes, co-issue, latencies, dispatch on mi350x
 Result<std::vector<Section>> vecAddSections(const Data& data); ///< the ATT vec_add kernel on mi350x
 Result<std::vector<Section>> vcopySections(const Data& data);  ///< rocprofiler-compute's vcopy on mi300x and mi300a
 Result<std::vector<Section>> gemmSections(const Data& data);   ///< AMD's gfx942 GEMM loop on mi300x

@@ -92,19 +92,31 @@ void comparePairs(const std::vector<Step>& measured, const std::vector<Clk>& mod
   }
 }
 
-/// Median distance of visits to an offset, the first two aside.
-std::optional<double> iteration(const std::vector<std::int64_t>& offsets, const std::vector<Clk>& clks,
-                                std::int64_t head) {
-  std::vector<Clk> visits, gaps;
-  for (std::size_t i = 0; i < offsets.size(); ++i)
-    if (offsets[i] == head)
-      visits.push_back(clks[i]);
-  for (std::size_t i = 3; i < visits.size(); ++i)
-    gaps.push_back(visits[i] - visits[i - 1]);
-  if (gaps.empty())
-    return std::nullopt;
-  std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
-  return static_cast<double>(gaps[gaps.size() / 2]);
+/// Adds the times of a wave's last six iterations: those before wait for cold caches and page walks. `steps` tells loop
+/// heads and reported stalls, which spoil an iteration.
+void addIterations(const std::vector<Step>& steps, const std::vector<Clk>& clks, std::int64_t head, bool skipStalled,
+                   std::vector<Clk>& times) {
+  constexpr std::ptrdiff_t steady = 6;
+  std::vector<std::optional<Clk>> all;
+  std::optional<std::size_t> visit;
+  bool stalled = false;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    stalled |= steps[i].stalled;
+    if (steps[i].offset != head)
+      continue;
+    if (visit)
+      all.push_back(stalled && skipStalled ? std::nullopt : std::optional(clks[i] - clks[*visit]));
+    visit = i;
+    stalled = false;
+  }
+  for (auto it = all.end() - std::min<std::ptrdiff_t>(steady, std::ssize(all)); it != all.end(); ++it)
+    if (*it)
+      times.push_back(**it);
+}
+
+double median(std::vector<Clk> of) {
+  std::sort(of.begin(), of.end());
+  return static_cast<double>(of[of.size() / 2]);
 }
 
 Result<Section> sectionOf(const Data& data, const TracedKernel& kernel, const timing::Chip& chip, Tally& all) {
@@ -116,7 +128,7 @@ Result<Section> sectionOf(const Data& data, const TracedKernel& kernel, const ti
   ASMEVO_TRY(const timing::Replay run, timing::replay(chip, traced.code, traced.accumOffset, traced.traces,
                                                       static_cast<unsigned>(traced.traces.size()), load));
   Tally tally;
-  std::vector<double> measuredLoop, modelledLoop;
+  std::vector<Clk> measuredLoop, modelledLoop;
   for (const char* month : kernel.months) {
     ASMEVO_TRY(const auto waves,
                readWaves(data.path(fmt::format("sqtt/sqtt_gfx950_{}_{}_run0.csv", kernel.name, month))));
@@ -127,15 +139,11 @@ Result<Section> sectionOf(const Data& data, const TracedKernel& kernel, const ti
                         issue.size());
       comparePairs(waves[w], issue, tally);
       if (kernel.loopHead >= 0) {
-        std::vector<std::int64_t> offsets, clks;
-        for (const Step& step : waves[w]) {
-          offsets.push_back(step.offset);
+        std::vector<Clk> clks;
+        for (const Step& step : waves[w])
           clks.push_back(step.clk);
-        }
-        if (const auto clk = iteration(offsets, clks, kernel.loopHead))
-          measuredLoop.push_back(*clk);
-        if (const auto clk = iteration(offsets, issue, kernel.loopHead))
-          modelledLoop.push_back(*clk);
+        addIterations(waves[w], clks, kernel.loopHead, true, measuredLoop);
+        addIterations(waves[w], issue, kernel.loopHead, false, modelledLoop);
       }
     }
   }
@@ -143,14 +151,8 @@ Result<Section> sectionOf(const Data& data, const TracedKernel& kernel, const ti
     section.rows.push_back(atLeast(fmt::format("pairs within 4 clk, of {}", tally.pairs),
                                    static_cast<double>(tally.close) / static_cast<double>(tally.pairs), 0.95));
   section.rows.push_back(within("issue time outside waits", tally.measuredClk, tally.modelledClk, 0.15));
-  const auto mean = [](const std::vector<double>& of) {
-    double sum = 0;
-    for (const double each : of)
-      sum += each;
-    return sum / static_cast<double>(of.size());
-  };
   if (!measuredLoop.empty() && !modelledLoop.empty())
-    section.rows.push_back(within("loop iteration in steady state", mean(measuredLoop), mean(modelledLoop), 0.15));
+    section.rows.push_back(within("loop iteration in steady state", median(measuredLoop), median(modelledLoop), 0.15));
   for (const auto& [text, miss] : tally.misses)
     section.notes.push_back(fmt::format("{} x {}", miss.first, text));
   all.pairs += tally.pairs;

@@ -122,7 +122,7 @@ int run(const Options& options) {
       return fail(loaded.error(), {options.baseline});
     baseline = *std::move(loaded);
   }
-  const verify::LintOptions lintOptions{.scope = program::HazardScope::manual,
+  const verify::LintOptions lintOptions{.scope = program::HazardScope::documented,
                                         .paths = true,
                                         .relaxable = options.relaxable,
                                         .dynamicLds = options.dynamicLds};

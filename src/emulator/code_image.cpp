@@ -48,8 +48,12 @@ void refuseOp(Wave& wave, const Op* op) {
 
 void record(Wave& wave, const Op* op) {
   const std::uint64_t offset = op->pc - wave.codeAddress;
-  if (wave.trace)
-    wave.trace->path.push_back(static_cast<std::uint32_t>(offset));
+  if (WaveTrace* const trace = wave.trace) {
+    const auto lanes = static_cast<std::uint8_t>(std::popcount(wave.exec()));
+    if (lanes != (trace->lanes.empty() ? 64 : trace->lanes.back().lanes))
+      trace->lanes.push_back({static_cast<std::uint32_t>(trace->path.size()), lanes});
+    trace->path.push_back(static_cast<std::uint32_t>(offset));
+  }
   if (wave.coverage)
     ++wave.coverage[offset / 4];
 }

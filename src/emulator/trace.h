@@ -17,9 +17,9 @@ struct MemoryAccess {
   Space space = Space::global;
   bool store = false;
   bool atomic = false;
-  bool ldsDma = false;  ///< buffer_load ... lds
-  bool returns = true;  ///< data comes back to the wave: loads, atomics with a result
-  bool kernarg = false; ///< scalar: inside the kernel argument segment
+  bool ldsDma = false;          ///< buffer_load ... lds
+  bool returns = true;          ///< data comes back to the wave: loads, atomics with a result
+  bool kernarg = false;         ///< scalar: inside the kernel argument segment
   std::uint8_t cachePolicy = 0; ///< policyNt, policySc0, policySc1 (scalar: policySc0 for glc)
   std::uint8_t bytesPerLane = 4;
   std::uint8_t activeLanes = 0;
@@ -28,12 +28,19 @@ struct MemoryAccess {
   /// 64-byte blocks the address unit looks up one after the other: it takes 16 lanes at once for up to 4 bytes a lane,
   /// else 4 lanes, and each distinct block of such a group is one lookup. 0: not known.
   std::uint16_t lookups = 0;
-  std::uint16_t passes = 1; ///< atomics: lanes of the most wanted dword, which take turns
+  std::uint16_t passes = 1;    ///< atomics: lanes of the most wanted dword, which take turns
   std::uint32_t firstLane = 0; ///< LDS: into WaveTrace::ldsAddresses, 64 byte addresses, 0xffffffff for inactive lanes
+};
+
+/// From `step` on, EXEC holds `lanes` ones.
+struct LaneChange {
+  std::uint32_t step = 0;
+  std::uint8_t lanes = 64;
 };
 
 struct WaveTrace {
   std::vector<std::uint32_t> path; ///< byte offset from the code base of every executed instruction, in order
+  std::vector<LaneChange> lanes;   ///< ascending; 64 lanes before the first
   std::vector<MemoryAccess> accesses;
   std::vector<std::uint64_t> lines;
   std::vector<std::uint32_t> ldsAddresses;

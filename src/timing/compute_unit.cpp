@@ -77,8 +77,11 @@ class ComputeUnit {
   }
   void requireMatrix(WaveState& wave, const StaticInst& inst);
   void selfStall(const WaveState& wave, Clk clk, Stall reason) {
-    if (clk > 0)
-      result.counters[*wave.path / 4].stalls[static_cast<std::size_t>(reason)] += clk;
+    if (clk <= 0)
+      return;
+    result.counters[*wave.path / 4].stalls[static_cast<std::size_t>(reason)] += clk;
+    if (log)
+      log->back().ownReason = reason; // only called while its instruction issues
   }
   void issueMfma(WaveState& wave, const StaticInst& inst, Clk now);
   Clk issueLds(WaveState& wave, const StaticInst& inst, Clk now);
@@ -157,6 +160,8 @@ void ComputeUnit::startGroup(Clk at) {
     if (hasMfma)
       wave->matrix = std::make_unique<MatrixScoreboard>();
     start += static_cast<Clk>(p.dispatchClkPerWave);
+    if (log)
+      result.waveSpans.push_back({wave->since, 0, groupNumber, wave->simd});
     group.waves.push_back(wave->number);
     ++group.live;
     ++result.waves;
@@ -329,7 +334,8 @@ void ComputeUnit::issue(WaveState& wave, Clk now) {
   counters.stalls[static_cast<std::size_t>(wave.contentionReason)] += now - wave.since - dependency;
   wave.lastIssue = now;
   if (log)
-    log->push_back({wave.number, wave.step, wave.simd, now});
+    log->push_back({wave.number, wave.step, wave.simd, now, wave.since, dependency, wave.dependencyReason,
+                    wave.contentionReason, inst.internal == Internal::barrier ? Stall::barrier : Stall::none});
 
   Clk ownEnd = now + static_cast<Clk>(p.slot);
   switch (inst.category) {
@@ -567,8 +573,11 @@ void ComputeUnit::releaseBarrier(GroupState& group, Clk now) {
 
 void ComputeUnit::endWave(WaveState& wave, Clk now) {
   const Clk end = std::max(now + static_cast<Clk>(p.waveEnd), wave.lastStore);
-  GroupState& group = groups[wave.group];
+  const auto groupIndex = wave.group; // the wave goes before its group is done
+  GroupState& group = groups[groupIndex];
   group.end = std::max(group.end, end);
+  if (log)
+    result.waveSpans[wave.number].end = end;
   std::erase(simds[wave.simd].waves, &wave);
   waves[wave.number].reset();
   --liveWaves;
@@ -578,7 +587,7 @@ void ComputeUnit::endWave(WaveState& wave, Clk now) {
     return;
   }
   result.workgroupEnds.push_back(group.end);
-  result.spans[wave.group].second = group.end;
+  result.spans[groupIndex].second = group.end;
   if (nextGroup < launch.traces.size())
     startGroup(group.end + static_cast<Clk>(p.dispatchReplacement));
 }

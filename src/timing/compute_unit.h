@@ -20,6 +20,17 @@ struct IssueEvent {
   std::uint32_t step = 0; ///< position in the wave's path
   std::uint8_t simd = 0;
   Clk clk = 0;
+  Clk ready = 0;      ///< end of the time of the wave's instruction before; the wave waits from then until `clk`,
+  Clk dependency = 0; ///< so many clk of it for `dependencyReason`, the rest for `contentionReason`
+  Stall dependencyReason = Stall::none, contentionReason = Stall::none;
+  Stall ownReason = Stall::none; ///< why the instruction itself takes more than a slot (waits, LDS writes, s_nop)
+};
+
+/// A wave's stay on the CU.
+struct WaveSpan {
+  Clk start = 0, end = 0;  ///< its launch; its last instruction done and its stores acknowledged
+  std::uint32_t group = 0; ///< position in CuLaunch::traces
+  std::uint8_t simd = 0;
 };
 
 /// What runs on the CU and how.
@@ -40,6 +51,7 @@ struct CuResult {
   Clk end = 0;                               ///< last wave's end
   std::vector<Clk> workgroupEnds;            ///< ascending
   std::vector<std::pair<Clk, Clk>> spans;    ///< start and end of each workgroup of CuLaunch::traces
+  std::vector<WaveSpan> waveSpans;           ///< in order of wave starts; only of a run that logs its events
   std::vector<InstructionCounters> counters; ///< by dword of code
   Traffic traffic;
   std::uint64_t instructions = 0;

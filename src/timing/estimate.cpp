@@ -1,4 +1,5 @@
 #include "timing/behaviour.h"
+#include "timing/hardware_counters.h"
 #include "timing/loop_fold.h"
 #include "timing/sampling.h"
 #include "timing/whole_chip.h"
@@ -100,6 +101,7 @@ Result<Estimate> estimateAt(const Parameters& p, const Subject& subject) {
   result.l2HitRate = rate(totals.traffic.l2Hits, totals.traffic.l2Misses);
   result.waveInstructions = static_cast<double>(totals.instructions) * scale;
   fillProfile(result, totals, scale);
+  result.counters = hardwareCounters(staticCode, totals.counters, totals.traffic, scale);
   return result;
 }
 
@@ -192,12 +194,18 @@ Estimate Continuation::of(const Estimate& fewer, const Estimate& more) const {
 Result<Estimate> estimate(const Chip& chip, const object::Target& target, const Launch& launch,
                           const std::vector<isa::InstRef>& code, unsigned accumOffset,
                           const std::vector<emulator::WorkgroupTrace>& traces) {
+  object::Target device;
+  device.processor = chip.processor;
+  device.xnack = device.sramecc = object::Feature::any;
+  if (const auto reason = object::whyNotOn(target, device))
+    return refused("no time on {}: {}", chip.name, *reason);
   const Parameters p = Parameters::of(chip);
   const std::vector<StaticInst> staticCode = analyseCode(code, accumOffset, p);
   ASMEVO_TRY(const TraceSet set, TraceSet::prepare(traces, staticCode));
   Placement placement = placementOf(chip, target, launch);
   placement.load.footprintBytes =
       launch.footprintBytes > 0 ? launch.footprintBytes : footprintOf(set, p, placement.workgroups);
+  placement.load.kernargClk = launch.kernargClk;
   placement.load.warmMall = p.mallWarm != 0 && placement.load.footprintBytes <= p.mallBytes;
   const double clock = clockOf(p, staticMatrixShare(set, staticCode, p), 0);
   const auto finish = [&](Estimate result) {

@@ -50,11 +50,14 @@ class FetchBuffer {
   /// The wave goes on to the instruction of `size` bytes at `offset`, having issued the one before it at `now`; returns
   /// when its bytes are there.
   Clk advance(InstructionFetch& unit, unsigned simd, std::uint32_t offset, unsigned size, Clk now) {
-    if (offset / InstructionFetch::blockBytes != first) { // the older block is used up
-      ++first;
+    const std::uint32_t block = offset / InstructionFetch::blockBytes;
+    if (block == first + 1) { // the older block is used up
+      first = block;
       arrival = {arrival[1], unit.fetch(simd, first + 1, now)};
+    } else if (block != first) {
+      refill(unit, simd, offset, now);
     }
-    return (offset + size - 1) / InstructionFetch::blockBytes == first ? arrival[0] : arrival[1];
+    return ready(offset, size);
   }
   /// Likewise of the first instruction after `refill`.
   Clk ready(std::uint32_t offset, unsigned size) const {

@@ -9,9 +9,9 @@ namespace {
 
 constexpr double lineBytes = 128;
 
-/// Lines of one channel that are one CU's.
+/// Lines of one channel that are this CU's: as many as it has of the XCD's work.
 double linesPerChannel(const Parameters& p, const ChipLoad& load) {
-  return p.l2Bytes / lineBytes / p.l2Channels / load.activeCusPerXcd;
+  return p.l2Bytes / lineBytes / p.l2Channels * std::min(1.0, load.workShareOfXcd);
 }
 
 std::size_t setsOf(const Parameters& p, const ChipLoad& load) {

@@ -57,8 +57,9 @@ LdsUnit::Reply LdsUnit::issue(unsigned simd, std::uint32_t wave, const Request& 
 
 Clk LdsUnit::directLoad(const Request& request, Clk arrival, Clk now) {
   bankBusy += request.bankClk;
-  return static_cast<Clk>(
-      std::ceil(banks.book(static_cast<double>(arrival), request.bankClk, static_cast<double>(now))));
+  const double start = std::max(static_cast<double>(arrival), directFree);
+  directFree = start + p.ldsDirectClk * request.dataBytes / 256;
+  return static_cast<Clk>(std::ceil(banks.book(directFree, request.bankClk, static_cast<double>(now))));
 }
 
 } // namespace asmevo::timing

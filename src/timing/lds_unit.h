@@ -44,7 +44,8 @@ class LdsUnit {
   };
   Reply issue(unsigned simd, std::uint32_t wave, const Request& request, Clk now);
 
-  /// Vector memory data written to LDS as it arrives (buffer_load ... lds); returns when it lies there.
+  /// Vector memory data written to LDS as it arrives (buffer_load ... lds), over a path that the CU's waves share;
+  /// returns when it lies there.
   Clk directLoad(const Request& request, Clk arrival, Clk now);
 
   double portBusyClk() const { return portBusy; }
@@ -62,6 +63,7 @@ class LdsUnit {
   std::array<Port, 2> ports;
   std::array<RequestQueue, 2> queue;
   Calendar banks;
+  double directFree = 0;
   double portBusy = 0, bankBusy = 0;
 };
 

@@ -21,15 +21,15 @@ enum class MemoryLevel : std::uint8_t { l2, mall, hbm };
 
 /// One request of the modelled CU to L2.
 struct LineRequest {
-  std::uint32_t line = 0;     ///< into TraceSet::lines
-  std::uint64_t tag = 0;      ///< distinct per line and, for private lines, per replay
+  std::uint32_t line = 0; ///< into TraceSet::lines
+  std::uint64_t tag = 0;  ///< distinct per line and, for private lines, per replay
   RequestKind kind = RequestKind::load;
   double bytes = 128;
-  bool streaming = false;     ///< nt: not kept for later
-  bool throughL2 = false;     ///< sc1: L2 does not answer
-  unsigned passes = 1;        ///< atomics
+  bool streaming = false;              ///< nt: not kept for later
+  bool throughL2 = false;              ///< sc1: L2 does not answer
+  unsigned passes = 1;                 ///< atomics
   std::int16_t stride = unknownStride; ///< PreparedAccess::stride
-  double sharersInXcd = 1;    ///< CUs of the XCD that ask for the line while it may be in L2, this one included
+  double sharersInXcd = 1; ///< CUs of the XCD that ask for the line while it may be in L2, this one included
   double sharingXcds = 1;
 };
 

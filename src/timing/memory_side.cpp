@@ -30,7 +30,7 @@ MemorySide::Reply MemorySide::read(const LineRequest& request, double now, Traff
     return {MemoryLevel::mall, wait};
   }
   counted.hbmBytes += request.bytes;
-  const double done = hbm.serve(now, request.bytes, p.hbmLatency);
+  const double done = hbm.read(now, request.bytes, p.hbmLatency);
   return {MemoryLevel::hbm, std::max(wait, done - (now + p.hbmLatency))};
 }
 
@@ -42,7 +42,7 @@ double MemorySide::write(double now, double bytes, Traffic& counted) {
     return wait;
   }
   counted.hbmBytes += bytes;
-  return std::max(wait, hbm.serve(now, bytes, 0) - now);
+  return std::max(wait, hbm.write(now, bytes));
 }
 
 } // namespace asmevo::timing

@@ -17,9 +17,7 @@ LineRequest MemorySystem::requestOf(const LineRef& line, const PreparedAccess& a
   request.line = line.id;
   request.tag = line.id;
   request.bytes = lineBytes;
-  request.kind = access.atomic  ? RequestKind::atomic
-                 : access.store ? RequestKind::store
-                                : RequestKind::load;
+  request.kind = access.atomic ? RequestKind::atomic : access.store ? RequestKind::store : RequestKind::load;
   request.passes = access.passes;
   request.stride = access.stride;
   request.streaming = access.cachePolicy & emulator::policyNt;
@@ -72,11 +70,11 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   constexpr double Traffic::* sums[] = {&Traffic::l1Bytes,  &Traffic::l2Bytes,   &Traffic::mallBytes,
                                         &Traffic::hbmBytes, &Traffic::usedBytes, &Traffic::dirtyBytes};
   constexpr std::uint64_t Traffic::* counts[] = {
-      &Traffic::l1Hits,       &Traffic::l1Misses,       &Traffic::l2Hits,     &Traffic::l2Misses,
-      &Traffic::requests,     &Traffic::sectors,        &Traffic::loads,      &Traffic::stores,
-      &Traffic::atomics,      &Traffic::loadLookups,    &Traffic::storeLookups, &Traffic::l2Reads,
-      &Traffic::l2Writes,     &Traffic::l2Atomics,      &Traffic::scalarRequests, &Traffic::scalarHits,
-      &Traffic::scalarMisses, &Traffic::scalarDuplicates, &Traffic::fabricReads, &Traffic::evictedLines,
+      &Traffic::l1Hits,       &Traffic::l1Misses,         &Traffic::l2Hits,         &Traffic::l2Misses,
+      &Traffic::requests,     &Traffic::sectors,          &Traffic::loads,          &Traffic::stores,
+      &Traffic::atomics,      &Traffic::loadLookups,      &Traffic::storeLookups,   &Traffic::l2Reads,
+      &Traffic::l2Writes,     &Traffic::l2Atomics,        &Traffic::scalarRequests, &Traffic::scalarHits,
+      &Traffic::scalarMisses, &Traffic::scalarDuplicates, &Traffic::fabricReads,    &Traffic::evictedLines,
       &Traffic::pageWalks};
   for (const auto field : sums)
     this->*field += other.*field;

@@ -54,6 +54,7 @@ constexpr ParameterKey keys[] = {
     {"lds.readBytesPerClk", &P::ldsReadBytesPerClk, 1, 4096},
     {"lds.addressClk", &P::ldsAddressClk, 0, anyClk},
     {"lds.queue", &P::ldsQueue, 1, 1024},
+    {"lds.directClk", &P::ldsDirectClk, 0, anyClk},
     {"smem.cacheBytes", &P::smemCacheBytes, 1024, 1 << 24},
     {"smem.lineBytes", &P::smemLineBytes, 64, 64},
     {"smem.hit", &P::smemHit, 0, anyClk},

@@ -73,8 +73,9 @@ WaveBuilder& WaveBuilder::lds(unsigned bytesPerLane, unsigned strideBytes, bool 
 
 Result<Replay> replay(const Chip& chip, const std::vector<isa::InstRef>& code, unsigned accumOffset,
                       const std::vector<emulator::WorkgroupTrace>& groups, unsigned residents, const ChipLoad& load,
-                      CodeState codeState) {
-  const Parameters parameters = Parameters::of(chip);
+                      CodeState codeState, double mhz) {
+  const Parameters atPeak = Parameters::of(chip);
+  const Parameters parameters = mhz > 0 ? atPeak.atClock(mhz) : atPeak;
   const std::vector<StaticInst> analysed = analyseCode(code, accumOffset, parameters);
   ASMEVO_TRY(const TraceSet set, TraceSet::prepare(groups, analysed));
   CuLaunch launch;

@@ -59,9 +59,9 @@ struct Replay {
   Clk gap(std::size_t from, std::size_t to, std::size_t wave = 0) const { return issue[wave][to] - issue[wave][from]; }
 };
 
-/// Workgroups on one CU, `residents` at a time, each group once and in order.
+/// Workgroups on one CU, `residents` at a time, each group once and in order. `mhz`: engine clock, 0: the chip's peak.
 Result<Replay> replay(const Chip& chip, const std::vector<isa::InstRef>& code, unsigned accumOffset,
                       const std::vector<emulator::WorkgroupTrace>& groups, unsigned residents,
-                      const ChipLoad& load = {}, CodeState codeState = CodeState::cached);
+                      const ChipLoad& load = {}, CodeState codeState = CodeState::cached, double mhz = 0);
 
 } // namespace asmevo::timing

@@ -76,6 +76,8 @@ struct Estimate {
   /// Busy share of each unit while the sampled CU runs, 0..1 (VALU up to 2 where two may share a slot).
   std::vector<std::pair<std::string, double>> utilisation;
   std::vector<InstructionProfile> instructions; ///< ascending offset
+  /// Events of the dispatch by the hardware counters' names (hardware_counters.h).
+  std::vector<std::pair<std::string, double>> counters;
   std::uint64_t codeAddress = 0; ///< virtual address in the object that offsets count from; the device fills it in
 };
 
@@ -85,6 +87,7 @@ struct Launch {
   unsigned wavesPerWorkgroup = 1;
   unsigned vgprs = 0, sgprs = 0; ///< allocated per wave
   std::uint32_t ldsBytes = 0;    ///< per workgroup, static + dynamic
+  double kernargClk = 0;         ///< first read of the kernel arguments where they lie in host memory; 0: like other data
   double footprintBytes = 0;     ///< memory that the dispatch touches, where known; 0: judged from the traces
   /// Workgroups per dimension, dispatched over x first; {0, 0, 0}: one dimension.
   std::array<std::uint64_t, 3> grid{};

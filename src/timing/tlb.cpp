@@ -16,8 +16,8 @@ Tlb::Tlb(const Parameters& p, const ChipLoad& load)
     : covered(load.footprintBytes <= p.tlbReachBytes), missClk(p.tlbMissClk),
       pageBytes(static_cast<std::uint64_t>(p.tlbPageBytes)),
       pages(covered ? 1
-                    : static_cast<std::size_t>(std::max(
-                          1.0, p.tlbReachBytes / p.tlbPageBytes / load.activeCusPerXcd / static_cast<double>(ways))),
+                    : static_cast<std::size_t>(std::max(1.0, p.tlbReachBytes / p.tlbPageBytes / load.activeCusPerXcd /
+                                                                 static_cast<double>(ways))),
             ways) {}
 
 double Tlb::wait(std::uint64_t page, double now, Traffic& counted) {

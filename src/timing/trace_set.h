@@ -25,9 +25,9 @@ struct PreparedAccess {
   emulator::Space space = emulator::Space::global;
   bool store = false, atomic = false;
   bool ldsDma = false;
-  bool returns = true;           ///< data comes back
-  bool kernarg = false;          ///< scalar: kernel arguments
-  std::uint8_t cachePolicy = 0;  ///< emulator::policyNt ...
+  bool returns = true;          ///< data comes back
+  bool kernarg = false;         ///< scalar: kernel arguments
+  std::uint8_t cachePolicy = 0; ///< emulator::policyNt ...
   std::uint8_t bytesPerLane = 4;
   std::uint8_t activeLanes = 0;
   std::uint16_t sectorCount = 0; ///< 64-byte sectors touched
@@ -36,9 +36,9 @@ struct PreparedAccess {
   std::uint16_t passes = 1;      ///< emulator::MemoryAccess::passes
   /// How far the next workgroup's same access lies away, modulo `stridePeriod` bytes.
   std::int16_t stride = unknownStride;
-  std::uint32_t firstLine = 0;   ///< into PreparedWave::lines
-  std::uint16_t bankClk = 0;     ///< LDS: clk in the bank array, conflicts included
-  std::uint16_t idealClk = 0;    ///< LDS: the same without conflicts
+  std::uint32_t firstLine = 0; ///< into PreparedWave::lines
+  std::uint16_t bankClk = 0;   ///< LDS: clk in the bank array, conflicts included
+  std::uint16_t idealClk = 0;  ///< LDS: the same without conflicts
 };
 
 struct PreparedWave {

@@ -16,9 +16,8 @@ Clk roundUp(double clk) {
 } // namespace
 
 VectorL1::VectorL1(const Parameters& parameters, const ChipLoad& load, const TraceSet& traces)
-    : p(parameters), set(traces),
-      tags(static_cast<std::size_t>(p.l1Sets),
-           static_cast<std::size_t>(std::max(1.0, p.l1Bytes / lineBytes / p.l1Sets))),
+    : p(parameters), set(traces), tags(static_cast<std::size_t>(p.l1Sets),
+                                       static_cast<std::size_t>(std::max(1.0, p.l1Bytes / lineBytes / p.l1Sets))),
       tlb(p, load), queue(static_cast<std::size_t>(std::max(1.0, p.vmemQueue))),
       mostInFlight(static_cast<std::size_t>(std::max(1.0, p.vmemInflightBytes / lineBytes))) {}
 

@@ -39,8 +39,8 @@ class VectorL1 {
   const TraceSet& set;
   SetAssociativeCache tags;
   Tlb tlb;
-  RequestQueue queue;           ///< instructions until their service starts
-  std::deque<double> inFlight;  ///< completion of missing lines, oldest first
+  RequestQueue queue;          ///< instructions until their service starts
+  std::deque<double> inFlight; ///< completion of missing lines, oldest first
   std::size_t mostInFlight;
   double addressFree = 0, addressBusy = 0;
   Clk returnFree = 0;

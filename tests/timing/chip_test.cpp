@@ -31,11 +31,13 @@ TEST(ChipFiles, BuiltInChips) {
   EXPECT_EQ(chip("mi300x").xcds * chip("mi300x").cusPerXcd, 304U);
   EXPECT_EQ(chip("mi300a").xcds * chip("mi300a").cusPerXcd, 228U);
   EXPECT_EQ(chip("mi308x").xcds * chip("mi308x").cusPerXcd, 80U);
+  EXPECT_EQ(chip("mi350x").xcds * chip("mi350x").cusPerXcd, 256U);
   for (const std::string& name : chipNames()) {
     EXPECT_EQ(chip(name).name, name);
-    EXPECT_EQ(chip(name).processor, "gfx942");
-    EXPECT_EQ(chip(name).clockMhz, 2100);
-    EXPECT_EQ(chip(name).ldsBytes, 65536U);
+    const bool isGfx950 = name == "mi350x";
+    EXPECT_EQ(chip(name).processor, isGfx950 ? "gfx950" : "gfx942");
+    EXPECT_EQ(chip(name).clockMhz, isGfx950 ? 2400 : 2100);
+    EXPECT_EQ(chip(name).ldsBytes, isGfx950 ? 163840U : 65536U);
   }
 }
 

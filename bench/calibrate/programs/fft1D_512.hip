@@ -7,28 +7,64 @@ static inline __device__ float2 times(float2 a, float2 b) {
   return float2{a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
 
-/// cos and sin of phi, |phi| below some thousand: reduced by multiples of pi/2 in three parts, then polynomials.
+/// An angle as quadrant and rest in [-pi/4, pi/4]. Large ones take a longer way, as a library's sine and cosine do.
+static inline __device__ float reduce(float phi, int& quadrant) {
+  constexpr float someLarge = 131072.0f;
+  if (__builtin_fabsf(phi) < someLarge) {
+    const float turns = __builtin_rintf(phi * 0.636619772f);
+    float rest = __builtin_fmaf(turns, -1.57079601f, phi);
+    rest = __builtin_fmaf(turns, -3.13916473e-7f, rest);
+    rest = __builtin_fmaf(turns, -5.39030253e-15f, rest);
+    quadrant = (int)turns;
+    return rest;
+  }
+  const double turns = __builtin_rint((double)phi * 0.63661977236758134308);
+  double rest = __builtin_fma(turns, -1.5707963267948965580, (double)phi);
+  rest = __builtin_fma(turns, -6.1232339957367658e-17, rest);
+  quadrant = (int)(turns - 4.0 * __builtin_floor(turns * 0.25));
+  return (float)rest;
+}
+
+static inline __device__ float sineOfRest(float rest) {
+  const float s = rest * rest;
+  float sum = __builtin_fmaf(s, 2.71831149e-6f, -1.98393348e-4f);
+  sum = __builtin_fmaf(s, sum, 8.33332939e-3f);
+  sum = __builtin_fmaf(s, sum, -0.166666666f);
+  return __builtin_fmaf(rest * s, sum, rest);
+}
+
+static inline __device__ float cosineOfRest(float rest) {
+  const float s = rest * rest;
+  float sum = __builtin_fmaf(s, 2.43904488e-5f, -1.38867638e-3f);
+  sum = __builtin_fmaf(s, sum, 4.16666233e-2f);
+  sum = __builtin_fmaf(s, sum, -0.499999997f);
+  return __builtin_fmaf(s, sum, 1.0f);
+}
+
+static inline __device__ float withSign(float value, bool negative) {
+  return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, value) ^ (negative ? 0x80000000u : 0u));
+}
+
+static inline __device__ float finiteOnly(float value, float of) {
+  return __builtin_isfinite(of) ? value : __builtin_nanf("");
+}
+
+static inline __device__ float cosine(float phi) {
+  int quadrant;
+  const float rest = reduce(phi, quadrant);
+  const float value = quadrant & 1 ? -sineOfRest(rest) : cosineOfRest(rest);
+  return finiteOnly(withSign(value, quadrant & 2), phi);
+}
+
+static inline __device__ float sine(float phi) {
+  int quadrant;
+  const float rest = reduce(phi, quadrant);
+  const float value = quadrant & 1 ? cosineOfRest(rest) : sineOfRest(rest);
+  return finiteOnly(withSign(value, quadrant & 2), phi);
+}
+
 static inline __device__ float2 unit(float phi) {
-  const float turns = __builtin_rintf(phi * 0.636619772f);
-  float r = __builtin_fmaf(turns, -1.57079601f, phi);
-  r = __builtin_fmaf(turns, -3.13916473e-7f, r);
-  r = __builtin_fmaf(turns, -5.39030253e-15f, r);
-  const float s = r * r;
-  float sine = __builtin_fmaf(s, __builtin_fmaf(s, __builtin_fmaf(s, 2.718311493989822e-6f, -1.98393348360966317347e-4f),
-                                                8.3333293858894631756e-3f),
-                              -0.166666666416265235595f);
-  sine = __builtin_fmaf(r * s, sine, r);
-  float cosine = __builtin_fmaf(
-      s, __builtin_fmaf(s, __builtin_fmaf(s, 2.43904487962774090654e-5f, -1.38867637746099294692e-3f), 4.16666233237390631894e-2f),
-      -0.499999997251031003120f);
-  cosine = __builtin_fmaf(s, cosine, 1.0f);
-  const int quadrant = (int)turns;
-  float c = quadrant & 1 ? sine : cosine, d = quadrant & 1 ? cosine : sine;
-  if ((quadrant + 1) & 2)
-    c = -c;
-  if (quadrant & 2)
-    d = -d;
-  return float2{c, d};
+  return float2{cosine(phi), sine(phi)};
 }
 
 static inline __device__ void butterfly(float2& a, float2& b) {

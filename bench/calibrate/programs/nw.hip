@@ -1,17 +1,19 @@
 // Needleman-Wunsch: the 64x64 blocks of one anti-diagonal of blocks, 64 work-items each, cell scores in LDS. `upper`
-// kernels go over the diagonals up to the longest, `lower` ones over the rest.
+// kernels go over the diagonals up to the longest, `lower` ones over the rest. A block's side is an argument, as in the
+// measured program: its loops are not unrolled over it.
 #include "gpu.h"
 
-constexpr int side = 64;
+constexpr int mostSide = 64;
 
 static inline __device__ int largest(int a, int b, int c) {
   const int most = a <= b ? b : a;
   return most <= c ? c : most;
 }
 
-static inline __device__ void alignBlock(int* reference, int* scores, int pitch, int penalty, int blockX, int blockY) {
-  __shared__ int score[(side + 1) * (side + 1)];
-  __shared__ int match[side * side];
+static inline __device__ void alignBlock(int* reference, int* scores, int pitch, int penalty, int blockX, int blockY,
+                                         int side) {
+  __shared__ int score[(mostSide + 1) * (mostSide + 1)];
+  __shared__ int match[mostSide * mostSide];
   const int item = (int)threadIdx.x;
   const int corner = pitch * side * blockY + side * blockX;
   const int inside = corner + item + pitch + 1;
@@ -48,10 +50,11 @@ static inline __device__ void alignBlock(int* reference, int* scores, int pitch,
     scores[inside + pitch * row] = score[(row + 1) * (side + 1) + item + 1];
 }
 
-extern "C" __global__ void nw_upper(int* reference, int* scores, int pitch, int penalty, int diagonal) {
-  alignBlock(reference, scores, pitch, penalty, (int)blockIdx.x, diagonal - 1 - (int)blockIdx.x);
+extern "C" __global__ void nw_upper(int* reference, int* scores, int pitch, int penalty, int diagonal, int side) {
+  alignBlock(reference, scores, pitch, penalty, (int)blockIdx.x, diagonal - 1 - (int)blockIdx.x, side);
 }
 
-extern "C" __global__ void nw_lower(int* reference, int* scores, int pitch, int penalty, int diagonal, int blocks) {
-  alignBlock(reference, scores, pitch, penalty, (int)blockIdx.x + blocks - diagonal, blocks - (int)blockIdx.x - 1);
+extern "C" __global__ void nw_lower(int* reference, int* scores, int pitch, int penalty, int diagonal, int side,
+                                    int blocks) {
+  alignBlock(reference, scores, pitch, penalty, (int)blockIdx.x + blocks - diagonal, blocks - (int)blockIdx.x - 1, side);
 }

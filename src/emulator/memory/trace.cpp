@@ -51,7 +51,8 @@ std::uint16_t lookupsOf(const LaneAccess& access, std::uint64_t reached, unsigne
     unsigned distinct = 0;
     const auto see = [&](std::uint64_t block) {
       const auto end = blocks.begin() + distinct;
-      if (distinct < blocks.size() && (distinct == 0 || end[-1] != block) && std::find(blocks.begin(), end, block) == end)
+      if (distinct < blocks.size() && (distinct == 0 || end[-1] != block) &&
+          std::find(blocks.begin(), end, block) == end)
         blocks[distinct++] = block;
     };
     for (unsigned lane = first; lane < first + groupLanes; ++lane)

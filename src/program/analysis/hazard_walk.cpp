@@ -175,7 +175,9 @@ class BackwardWalk {
     if (entry.reach <= states)
       return;
     const Hazard hazard = hazard::between(producer, entry.traits, *consumer, *to, accumOffset, target);
-    if (hazard.states > states && (!hazard.llvmOnly || scope == HazardScope::withLlvm))
+    const bool counts = !hazard.llvmOnly || scope == HazardScope::withLlvm ||
+                        (scope == HazardScope::documented && hazard.rule == HazardRule::saluM0);
+    if (hazard.states > states && counts)
       report(hazard.rule, at, hazard.states, states);
     checkBetween(producer, entry, at, distance);
   }

@@ -568,7 +568,7 @@ Hazard requiredHazard(const Instruction& producer, const Instruction& consumer, 
 unsigned requiredStates(const Instruction& producer, const Instruction& consumer, unsigned accumOffset,
                         HazardTarget target, HazardScope scope) {
   const Hazard hazard = requiredHazard(producer, consumer, accumOffset, target);
-  return hazard.llvmOnly && scope == HazardScope::manual ? 0 : hazard.states;
+  return hazard.llvmOnly && scope != HazardScope::withLlvm ? 0 : hazard.states;
 }
 
 } // namespace asmevo::program

@@ -119,10 +119,6 @@ std::string registerText(char file, unsigned index, unsigned dwords) {
   return dwords == 1 ? fmt::format("{}{}", file, index) : fmt::format("{}[{}:{}]", file, index, index + dwords - 1);
 }
 
-bool isVectorOperation(const Instruction& inst) {
-  return inst.cls == InstClass::valu || inst.cls == InstClass::mfma;
-}
-
 bool writesExec(const Instruction& inst) {
   return !inst.operands.empty() && inst.operands.front().isDef && inst.operands.front().kind == OperandKind::sgpr &&
          inst.operands.front().index == isa::sreg::execLo;

@@ -66,6 +66,17 @@ Result<Side> openSide(const object::CodeObject& object, const std::string& kerne
   return side;
 }
 
+Side sideOf(const Side& original, Program edited) {
+  Side side;
+  side.object = original.object;
+  side.kernel = original.kernel;
+  side.accumOffset = original.accumOffset;
+  side.program = std::make_unique<Program>(std::move(edited));
+  side.function = side.program->functionOf(static_cast<std::size_t>(side.kernel - side.object->kernels().data()));
+  side.facts = availableFacts(*side.program, *side.function, side.accumOffset);
+  return side;
+}
+
 std::string literalKey(const Side& side, const Instr& instr) {
   if (!instr.pcRef)
     return {};

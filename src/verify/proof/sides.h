@@ -37,6 +37,8 @@ struct Side {
 };
 
 Result<Side> openSide(const object::CodeObject& object, const std::string& kernelName);
+/// The side of an edited program of that object, whose instructions are complete.
+Side sideOf(const Side& original, program::Program edited);
 
 /// What a layout-dependent literal stands for: the same text on both sides when it is the same place.
 std::string literalKey(const Side& side, const program::Instr& instr);

@@ -440,11 +440,15 @@ Status ProofCache::save(const std::string& path) const {
   return writeFileAtomic(path, text);
 }
 
+ProofResult proveSides(Side& k0, Side& k1, const ProofOptions& options) {
+  return Proof(k0, k1, options).run();
+}
+
 Result<ProofResult> proveEquivalent(const object::CodeObject& k0, const object::CodeObject& k1,
                                     const std::string& kernel, const ProofOptions& options) {
   ASMEVO_TRY(Side a, openSide(k0, kernel));
   ASMEVO_TRY(Side b, openSide(k1, a.kernel->name));
-  return Proof(a, b, options).run();
+  return proveSides(a, b, options);
 }
 
 } // namespace asmevo::verify

@@ -93,4 +93,8 @@ struct ProofResult {
 Result<ProofResult> proveEquivalent(const object::CodeObject& k0, const object::CodeObject& k1,
                                     const std::string& kernel, const ProofOptions& options = {});
 
+struct Side;
+/// The same for programs at hand (verify/proof/sides.h): an edit need not be laid out to be judged.
+ProofResult proveSides(Side& k0, Side& k1, const ProofOptions& options = {});
+
 } // namespace asmevo::verify

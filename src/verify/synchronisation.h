@@ -1,0 +1,15 @@
+/// What makes waves and workgroups see each other's work: barriers, cache scopes, writebacks and invalidates.
+#pragma once
+
+#include "verify/alignment.h"
+
+#include <string>
+
+namespace asmevo::verify {
+
+/// What of it K1's reachable code has less of than K0's, as a sentence; empty where it has all. That no run showed a
+/// race or a stale read proves nothing about other interleavings, so only a proof may excuse it. Needs complete
+/// instructions.
+std::string weakerSynchronisation(const ProgramPair& pair);
+
+} // namespace asmevo::verify

@@ -1,0 +1,131 @@
+// Plants seeded wrong edits in windows of real kernels and looks for one that the proof engine calls proved and that
+// runs show to be wrong. With --legal, counts how many edits that change nothing it proves, by kind.
+#include "verify/proof/window_edits.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+
+namespace {
+
+using namespace asmevo;
+
+struct Counts {
+  std::size_t edits = 0, proved = 0, differs = 0, unknown = 0, timeout = 0, refused = 0;
+  std::size_t live = 0;      ///< told apart by concrete runs
+  std::size_t usedFacts = 0; ///< proofs that rest on the code around the window
+  std::size_t unsound = 0;
+};
+
+std::size_t& of(Counts& counts, verify::ProofStatus status) {
+  switch (status) {
+  case verify::ProofStatus::proved:
+    return counts.proved;
+  case verify::ProofStatus::differs:
+    return counts.differs;
+  case verify::ProofStatus::unknown:
+    return counts.unknown;
+  case verify::ProofStatus::timeout:
+    return counts.timeout;
+  case verify::ProofStatus::refused:
+    return counts.refused;
+  }
+  return counts.unknown;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> paths;
+  std::size_t count = 1000;
+  std::uint64_t seed = 1;
+  unsigned trials = 64;
+  bool legal = false, verbose = false, noFacts = false;
+  std::string only;
+  CLI::App app("Self-test of the proof engine");
+  app.add_option("objects", paths, "code objects to edit")->required();
+  app.add_option("--count", count, "edits");
+  app.add_option("--seed", seed, "of the edits and of the runs");
+  app.add_option("--trials", trials, "concrete runs per edit");
+  app.add_option("--kind", only, "of legal edits");
+  app.add_flag("--legal", legal, "edits that change nothing");
+  app.add_flag("--no-facts", noFacts, "prove from the windows alone");
+  app.add_flag("-v", verbose, "every edit that is not as expected");
+  CLI11_PARSE(app, argc, argv);
+
+  std::vector<tests::EditSubject> subjects;
+  for (const std::string& path : paths)
+    for (auto& subject : tests::editSubjects(path))
+      subjects.push_back(std::move(subject));
+  if (subjects.empty()) {
+    fmt::print("no window to edit\n");
+    return 2;
+  }
+  verify::ProofOptions options;
+  options.useFacts = !noFacts;
+  std::map<std::string, Counts> byKind;
+  std::vector<double> seconds;
+  std::size_t made = 0, inconclusive = 0;
+  for (std::uint64_t draw = 0; made < count && draw < 200 * count; ++draw) {
+    const std::uint64_t h = (seed << 32) + draw;
+    const auto& subject = subjects[(h * 0x9e3779b97f4a7c15 >> 33) % subjects.size()];
+    tests::WindowEditor editor(subject, h);
+    const auto& kinds = tests::WindowEditor::legalKinds();
+    const std::string kind = only.empty() ? kinds[draw % kinds.size()] : only;
+    auto edit = legal ? editor.legal(kind) : editor.wrong();
+    if (!edit)
+      continue;
+    ++made;
+    verify::Side edited = verify::sideOf(subject.side, std::move(edit->program));
+    auto& original = const_cast<verify::Side&>(subject.side);
+    const auto start = std::chrono::steady_clock::now();
+    const verify::ProofResult proof = verify::proveSides(original, edited, options);
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    Counts& counts = byKind[edit->kind];
+    ++counts.edits;
+    ++of(counts, proof.status);
+    const bool facts = std::ranges::any_of(proof.windows, [](const auto& w) { return w.usedFacts; });
+    const bool proved = proof.status == verify::ProofStatus::proved;
+    counts.usedFacts += proved && facts;
+    unsigned conclusive = 0;
+    const auto difference = tests::concreteDifference(subject, edited, edit->block, h * 31 + 7, trials, conclusive);
+    inconclusive += conclusive == 0;
+    counts.live += difference.has_value();
+    const bool unsound = proved && difference;
+    counts.unsound += unsound;
+    if (unsound || (verbose && (legal ? !proved : proved)))
+      fmt::print("{}{} {} {:#x}: {}\n  {}\n  {}{}\n", unsound ? "UNSOUND " : "", edit->kind, subject.name,
+                 subject.side.program->blocks[edit->block].address, edit->what, proof.reason,
+                 difference ? "\n  runs: " + difference->difference : "", facts ? " (facts)" : "");
+    std::fflush(stdout);
+  }
+  Counts all;
+  fmt::print("{:14} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>7}\n", "kind", "edits", "proved", "differs",
+             "unknown", "timeout", "refused", "live", "facts", "unsound");
+  const auto line = [](const std::string& name, const Counts& c) {
+    fmt::print("{:14} {:6} {:6} {:7} {:7} {:7} {:7} {:6} {:6} {:7}\n", name, c.edits, c.proved, c.differs, c.unknown,
+               c.timeout, c.refused, c.live, c.usedFacts, c.unsound);
+  };
+  for (const auto& [name, c] : byKind) {
+    line(name, c);
+    all.edits += c.edits;
+    all.proved += c.proved;
+    all.differs += c.differs;
+    all.unknown += c.unknown;
+    all.timeout += c.timeout;
+    all.refused += c.refused;
+    all.live += c.live;
+    all.usedFacts += c.usedFacts;
+    all.unsound += c.unsound;
+  }
+  line("all", all);
+  std::ranges::sort(seconds);
+  if (!seconds.empty())
+    fmt::print("proof time: median {:.3f} s, 95 % {:.3f} s, most {:.3f} s; no conclusive run for {} edits\n",
+               seconds[seconds.size() / 2], seconds[seconds.size() * 95 / 100], seconds.back(), inconclusive);
+  return all.unsound == 0 ? 0 : 1;
+}
