@@ -21,7 +21,8 @@ struct TracedCase {
   std::uint64_t codeAddress = 0;
   std::vector<emulator::WorkgroupTrace> traces;
 
-  Result<timing::Estimate> estimate(const timing::Chip& chip) const;
+  /// `timeline`, where given, gets the run of the CU that the estimate stands on.
+  Result<timing::Estimate> estimate(const timing::Chip& chip, timing::Timeline* timeline = nullptr) const;
 };
 
 /// A kernel loaded on a device.

@@ -242,8 +242,8 @@ class Simulator final : public Device {
 
 } // namespace
 
-Result<timing::Estimate> TracedCase::estimate(const timing::Chip& chip) const {
-  ASMEVO_TRY(timing::Estimate result, timing::estimate(chip, target, shape, code, accumOffset, traces));
+Result<timing::Estimate> TracedCase::estimate(const timing::Chip& chip, timing::Timeline* timeline) const {
+  ASMEVO_TRY(timing::Estimate result, timing::estimate(chip, target, shape, code, accumOffset, traces, timeline));
   result.codeAddress = codeAddress;
   return result;
 }

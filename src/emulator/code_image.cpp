@@ -6,6 +6,7 @@
 #include <llvm/BinaryFormat/ELF.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 

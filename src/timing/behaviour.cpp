@@ -92,14 +92,19 @@ Behaviours Behaviours::find(const TraceSet& set, const std::vector<StaticInst>& 
     if (b.members.size() <= mostBehaviours || tolerance > 1)
       break;
   }
-  if (b.members.size() < 2)
-    return b;
+  if (b.members.size() > 1)
+    b.findVarying();
+  b.findShares();
+  return b;
+}
+
+void Behaviours::findVarying() {
   bool found = false;
-  for (std::size_t a = 0; a < b.indices.size(); ++a)
-    for (std::size_t c = a + 1; c < b.indices.size(); ++c) {
-      if (b.classes[a] == b.classes[c])
+  for (std::size_t a = 0; a < indices.size(); ++a)
+    for (std::size_t c = a + 1; c < indices.size(); ++c) {
+      if (classes[a] == classes[c])
         continue;
-      const auto one = place(b.indices[a], b.dims), two = place(b.indices[c], b.dims);
+      const auto one = place(indices[a], dims), two = place(indices[c], dims);
       int different = 0;
       std::size_t axis = 0;
       for (std::size_t d = 0; d < 3; ++d)
@@ -108,13 +113,23 @@ Behaviours Behaviours::find(const TraceSet& set, const std::vector<StaticInst>& 
           axis = d;
         }
       if (different == 1) {
-        b.varies[axis] = true;
+        varies[axis] = true;
         found = true;
       }
     }
   if (!found) // no two traced workgroups on one line of the grid tell which dimension matters
-    b.varies = {b.dims[0] > 1, b.dims[1] > 1, b.dims[2] > 1};
-  return b;
+    varies = {dims[0] > 1, dims[1] > 1, dims[2] > 1};
+}
+
+void Behaviours::findShares() {
+  traceShares.assign(indices.size(), 0);
+  if (members.size() < 2) {
+    traceShares.assign(indices.size(), 1 / static_cast<double>(indices.size()));
+    return;
+  }
+  const std::uint64_t probes = std::min(workgroups, shareProbes);
+  for (std::uint64_t i = 0; i < probes; ++i) // the middle of each of as many equal parts
+    traceShares[traceFor((2 * i + 1) * workgroups / (2 * probes))] += 1 / static_cast<double>(probes);
 }
 
 unsigned Behaviours::nearest(std::uint64_t workgroup, std::size_t except) const {
@@ -137,39 +152,25 @@ unsigned Behaviours::nearest(std::uint64_t workgroup, std::size_t except) const 
     }
     if (distance < least) {
       least = distance;
-      result = classes[trace];
+      result = static_cast<unsigned>(trace);
     }
   }
   return result;
 }
 
-unsigned Behaviours::of(std::uint64_t workgroup) const {
+double Behaviours::uncertainty() const {
   if (members.size() < 2)
     return 0;
-  return nearest(workgroup, indices.size());
-}
-
-std::vector<double> Behaviours::shares() const {
-  std::vector<double> result(members.size());
-  if (members.size() < 2) {
-    result[0] = 1;
-    return result;
-  }
-  const std::uint64_t probes = std::min(workgroups, shareProbes);
-  for (std::uint64_t i = 0; i < probes; ++i) // the middle of each of as many equal parts
-    result[of((2 * i + 1) * workgroups / (2 * probes))] += 1 / static_cast<double>(probes);
-  return result;
-}
-
-double Behaviours::surprises() const {
-  if (members.size() < 2)
-    return 0;
-  double wrong = 0, tested = 0;
+  // Each trace foretold by the nearest other one: what is missed on average, and what chance may hide of it.
+  double signedMiss = 0, squares = 0, whole = 0;
   for (std::size_t trace = 0; trace < indices.size(); ++trace) {
-    tested += 1;
-    wrong += nearest(indices[trace], trace) != classes[trace];
+    const double own = demands[trace].total();
+    const double miss = traceShares[trace] * (demands[nearest(indices[trace], trace)].total() - own);
+    signedMiss += miss;
+    squares += miss * miss;
+    whole += traceShares[trace] * own;
   }
-  return wrong / tested;
+  return whole > 0 ? std::max(std::abs(signedMiss), std::sqrt(squares)) / whole : 0;
 }
 
 bool differ(const std::vector<emulator::WorkgroupTrace>& traces) {

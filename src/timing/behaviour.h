@@ -31,16 +31,20 @@ class Behaviours {
   const std::vector<unsigned>& tracesOf(unsigned behaviour) const { return members[behaviour]; }
   unsigned ofTrace(unsigned trace) const { return classes[trace]; }
   const Demand& demand(unsigned trace) const { return demands[trace]; }
-  /// Of any workgroup: that of the traced one next to it, along the dimensions in which behaviour changes at all. A
-  /// last workgroup of a dimension (a ragged tile) is next to last ones only.
-  unsigned of(std::uint64_t workgroup) const;
-  /// Share of the grid that each behaviour has, from up to some thousand evenly spread workgroups.
-  std::vector<double> shares() const;
-  /// Share of the traced workgroups whose behaviour the others do not foretell.
-  double surprises() const;
+  /// The trace that stands for any workgroup: the traced one next to it, along the dimensions in which behaviour
+  /// changes at all. A last workgroup of a dimension (a ragged tile) is next to last ones only.
+  unsigned traceFor(std::uint64_t workgroup) const {
+    return members.size() < 2 ? 0 : nearest(workgroup, indices.size());
+  }
+  /// Share of the grid that each trace stands for, from up to some thousand evenly spread workgroups.
+  const std::vector<double>& shares() const { return traceShares; }
+  /// How far the mean demand may be off, relative: what the traced workgroups say of each other.
+  double uncertainty() const;
 
  private:
-  unsigned nearest(std::uint64_t workgroup, std::size_t except) const;
+  void findVarying();
+  void findShares();
+  unsigned nearest(std::uint64_t workgroup, std::size_t except) const; ///< trace
 
   std::array<std::uint64_t, 3> dims{1, 1, 1};
   std::uint64_t workgroups = 1;
@@ -49,6 +53,7 @@ class Behaviours {
   std::vector<unsigned> classes;
   std::vector<Demand> demands;
   std::vector<std::vector<unsigned>> members;
+  std::vector<double> traceShares;
 };
 
 /// True when the traced workgroups differ enough that more should be looked at: by path lengths and memory accesses.

@@ -192,6 +192,8 @@ Result<CuResult> ComputeUnit::run() {
   std::sort(result.workgroupEnds.begin(), result.workgroupEnds.end());
   result.end = result.workgroupEnds.empty() ? 0 : result.workgroupEnds.back();
   result.traffic = memory.traffic();
+  result.traffic.fetches = fetch.fetches();
+  result.traffic.fetchMisses = fetch.misses();
   result.ldsPortBusy = lds.portBusyClk();
   result.ldsBankBusy = lds.bankBusyClk();
   result.vmemBusy = memory.vmemBusyClk();
@@ -578,6 +580,9 @@ void ComputeUnit::endWave(WaveState& wave, Clk now) {
   group.end = std::max(group.end, end);
   if (log)
     result.waveSpans[wave.number].end = end;
+  // The wave stays until its stores are acknowledged.
+  selfStall(wave, end - now - static_cast<Clk>(p.slot),
+            end > now + static_cast<Clk>(p.waveEnd) ? Stall::waitVm : Stall::noInstruction);
   std::erase(simds[wave.simd].waves, &wave);
   waves[wave.number].reset();
   --liveWaves;

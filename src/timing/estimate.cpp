@@ -1,6 +1,8 @@
 #include "timing/behaviour.h"
 #include "timing/hardware_counters.h"
 #include "timing/loop_fold.h"
+#include "timing/memory_use.h"
+#include "timing/roofline.h"
 #include "timing/sampling.h"
 #include "timing/whole_chip.h"
 
@@ -53,6 +55,7 @@ struct Subject {
   unsigned accumOffset;
   const TraceSet& set;
   const Placement& placement;
+  Timeline* timeline = nullptr; ///< gets the run that decides
 };
 
 /// Everything at one engine clock.
@@ -61,6 +64,10 @@ Result<Estimate> estimateAt(const Parameters& p, const Subject& subject) {
   const std::vector<StaticInst> staticCode = analyseCode(subject.code, subject.accumOffset, p);
   const Behaviours behaviours = Behaviours::find(subject.set, staticCode, placement.grid, p);
   WholeChip whole(p, staticCode, subject.set, behaviours, placement);
+  if (subject.timeline) {
+    *subject.timeline = {};
+    whole.record(subject.timeline);
+  }
   ASMEVO_CHECK(whole.run());
   const Totals& totals = whole.totals();
   const double cuClk = whole.clk();
@@ -101,6 +108,7 @@ Result<Estimate> estimateAt(const Parameters& p, const Subject& subject) {
   result.l2HitRate = rate(totals.traffic.l2Hits, totals.traffic.l2Misses);
   result.waveInstructions = static_cast<double>(totals.instructions) * scale;
   fillProfile(result, totals, scale);
+  addHitRates(result, totals.traffic);
   result.counters = hardwareCounters(staticCode, totals.counters, totals.traffic, scale);
   return result;
 }
@@ -193,7 +201,7 @@ Estimate Continuation::of(const Estimate& fewer, const Estimate& more) const {
 
 Result<Estimate> estimate(const Chip& chip, const object::Target& target, const Launch& launch,
                           const std::vector<isa::InstRef>& code, unsigned accumOffset,
-                          const std::vector<emulator::WorkgroupTrace>& traces) {
+                          const std::vector<emulator::WorkgroupTrace>& traces, Timeline* timeline) {
   object::Target device;
   device.processor = chip.processor;
   device.xnack = device.sramecc = object::Feature::any;
@@ -210,6 +218,8 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
   const double clock = clockOf(p, staticMatrixShare(set, staticCode, p), 0);
   const auto finish = [&](Estimate result) {
     result.microseconds = result.cycles / result.clockMhz + p.launchFloorMicroseconds;
+    addTracedFacts(result, traces);
+    addResources(result, p.atClock(result.clockMhz), code);
     return result;
   };
 
@@ -224,14 +234,16 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
     if (fewerCount < moreCount && moreCount < all) {
       ASMEVO_TRY(const TraceSet moreSet, TraceSet::prepare(more.traces, staticCode));
       ASMEVO_TRY(const Estimate second,
-                 atSustainedClock(p, {chip, launch, code, accumOffset, moreSet, placement}, clock));
+                 atSustainedClock(p, {chip, launch, code, accumOffset, moreSet, placement, timeline}, clock));
+      if (timeline)
+        timeline->shortened = true;
       ASMEVO_TRY(const TraceSet fewerSet, TraceSet::prepare(fewer.traces, staticCode));
       ASMEVO_TRY(const Estimate first,
                  estimateAt(p.atClock(second.clockMhz), {chip, launch, code, accumOffset, fewerSet, placement}));
       return finish(Continuation(fewerCount, moreCount, all).of(first, second));
     }
   }
-  ASMEVO_TRY(Estimate result, atSustainedClock(p, {chip, launch, code, accumOffset, set, placement}, clock));
+  ASMEVO_TRY(Estimate result, atSustainedClock(p, {chip, launch, code, accumOffset, set, placement, timeline}, clock));
   return finish(std::move(result));
 }
 

@@ -19,6 +19,7 @@ InstructionFetch::InstructionFetch(const Parameters& parameters, std::size_t cod
       tags(tagsMatter ? setsOf(p) : 1, static_cast<std::size_t>(p.fetchCacheWays)) {}
 
 Clk InstructionFetch::fetch(unsigned simd, std::uint32_t block, Clk now) {
+  ++blocks;
   Clk& port = portFree[simd];
   const Clk start = std::max(now, port);
   port = start + static_cast<Clk>(p.slot);
@@ -30,6 +31,7 @@ Clk InstructionFetch::fetch(unsigned simd, std::uint32_t block, Clk now) {
   if (const auto present = tags.find(set, line))
     return std::max(hit, *present.fill);
   const Clk fill = hit + static_cast<Clk>(state == CodeState::inMemory ? p.fetchMissMemory : p.fetchMissL2);
+  ++missed;
   tags.insert(set, line, fill);
   return fill;
 }

@@ -31,12 +31,16 @@ class InstructionFetch {
   /// Asks for a block of a SIMD's wave; returns when instructions in it may issue.
   Clk fetch(unsigned simd, std::uint32_t block, Clk now);
 
+  std::uint64_t fetches() const { return blocks; }
+  std::uint64_t misses() const { return missed; }
+
  private:
   const Parameters& p;
   CodeState state;
   bool tagsMatter; ///< false: everything fits and is cached
   SetAssociativeCache tags;
   std::array<Clk, 4> portFree{};
+  std::uint64_t blocks = 0, missed = 0;
 };
 
 /// The two blocks of code that a wave holds.

@@ -75,7 +75,7 @@ Traffic& Traffic::operator+=(const Traffic& other) {
       &Traffic::atomics,      &Traffic::loadLookups,      &Traffic::storeLookups,   &Traffic::l2Reads,
       &Traffic::l2Writes,     &Traffic::l2Atomics,        &Traffic::scalarRequests, &Traffic::scalarHits,
       &Traffic::scalarMisses, &Traffic::scalarDuplicates, &Traffic::fabricReads,    &Traffic::evictedLines,
-      &Traffic::pageWalks};
+      &Traffic::pageWalks,    &Traffic::fetches,          &Traffic::fetchMisses};
   for (const auto field : sums)
     this->*field += other.*field;
   for (const auto field : counts)

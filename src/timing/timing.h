@@ -52,6 +52,19 @@ struct InstructionProfile {
   std::uint64_t issued = 0; ///< wave-instructions
   double stallCycles = 0;   ///< sum over reasons
   std::array<double, stallCount> byReason{};
+  double activeLanes = 0; ///< mean ones in EXEC
+  double requests = 0;    ///< memory accesses: of lanes at all
+  double sectors = 0;     ///< 64-byte sectors that its vector or scalar memory accesses touch
+  double bytesUsed = 0;   ///< that its active lanes ask for (LDS too)
+  double conflictClk = 0; ///< LDS bank clk beyond the conflict-free ones
+};
+
+/// A unit's work during the dispatch against what it could do: where the kernel stands under its roofs.
+struct ResourceUse {
+  std::string name; ///< as in Estimate::utilisation
+  double share = 0; ///< of its time that it is busy, 0..1
+  double achieved = 0, peak = 0;
+  std::string unit; ///< of both: "B/clk/CU", "TB/s", "TFLOP/s" ...
 };
 
 struct Estimate {
@@ -76,10 +89,16 @@ struct Estimate {
   /// Busy share of each unit while the sampled CU runs, 0..1 (VALU up to 2 where two may share a slot).
   std::vector<std::pair<std::string, double>> utilisation;
   std::vector<InstructionProfile> instructions; ///< ascending offset
+  std::vector<ResourceUse> resources;           ///< busiest first
+  double flops = 0;                             ///< floating-point operations of active lanes and matrix instructions
+  double mallHitRate = 0, scalarHitRate = 0, fetchHitRate = 0; ///< 0..1, of what reaches each; 1 where nothing does
+  double vectorRequests = 0, vectorSectors = 0; ///< vector memory instructions with lanes; 64-byte sectors they touch
   /// Events of the dispatch by the hardware counters' names (hardware_counters.h).
   std::vector<std::pair<std::string, double>> counters;
   std::uint64_t codeAddress = 0; ///< virtual address in the object that offsets count from; the device fills it in
 };
+
+struct Timeline;
 
 /// What the model needs of the launch besides traces.
 struct Launch {
@@ -101,9 +120,10 @@ std::vector<std::uint64_t> sampleWorkgroups(const Chip& chip, const object::Targ
 std::vector<std::uint64_t> widerSample(const Launch& launch, const std::vector<emulator::WorkgroupTrace>& traces);
 
 /// Replays the traces of those workgroups on one CU. `code` holds the instructions by byte offset from the code base
-/// (entry i covers offset 4*i; null inside an instruction). Deterministic.
+/// (entry i covers offset 4*i; null inside an instruction). `timeline`, where given, gets the run of the CU that the
+/// estimate stands on. Deterministic.
 Result<Estimate> estimate(const Chip& chip, const object::Target& target, const Launch& launch,
                           const std::vector<isa::InstRef>& code, unsigned accumOffset,
-                          const std::vector<emulator::WorkgroupTrace>& traces);
+                          const std::vector<emulator::WorkgroupTrace>& traces, Timeline* timeline = nullptr);
 
 } // namespace asmevo::timing

@@ -22,6 +22,7 @@ struct Traffic {
   std::uint64_t fabricReads = 0;                                ///< requests that leave L2 (TCC_EA0_RDREQ)
   std::uint64_t evictedLines = 0;                               ///< dirty lines written back while running
   std::uint64_t pageWalks = 0;
+  std::uint64_t fetches = 0, fetchMisses = 0; ///< 32-byte blocks of code (SQ_IFETCH); those not in the cache
 
   Traffic& operator+=(const Traffic& other);
 };

@@ -79,14 +79,21 @@ std::vector<std::pair<std::string, double>> Totals::utilisation() const {
           {"fabric", fabric / whole},   {"HBM", hbm / whole}};
 }
 
-Result<CuResult> WholeChip::simulate(std::vector<unsigned> traces, unsigned residents, const ChipLoad& load) {
+Result<CuResult> WholeChip::simulate(std::vector<unsigned> traces, unsigned residents, const ChipLoad& load,
+                                     bool recorded) {
   simulated += traces.size();
   CuLaunch cu;
   cu.traces = std::move(traces);
   cu.residents = residents;
   cu.wavesPerSimd = place.wavesPerSimd;
   cu.load = load;
-  return simulateCu(p, code, set, cu);
+  if (!timeline || !recorded)
+    return simulateCu(p, code, set, cu);
+  std::vector<IssueEvent> log;
+  ASMEVO_TRY(CuResult result, simulateCu(p, code, set, cu, &log));
+  if (result.end > timeline->end) // of several, the one that takes longest
+    timeline->take(cu, set, code, result, log);
+  return result;
 }
 
 void WholeChip::bracket(double relative) {
@@ -116,7 +123,7 @@ Status WholeChip::runSpread() {
   }
   std::vector<double> slowest(kinds.count()), fastest(kinds.count());
   for (const unsigned trace : chosen) {
-    ASMEVO_TRY(const CuResult result, simulate({trace}, 1, place.load));
+    ASMEVO_TRY(const CuResult result, simulate({trace}, 1, place.load, true));
     sums.add(result);
     const auto clk = static_cast<double>(result.end);
     const unsigned kind = kinds.ofTrace(trace);
@@ -129,8 +136,7 @@ Status WholeChip::runSpread() {
   const auto kind = static_cast<std::size_t>(worst - slowest.begin());
   if (chosen.size() < place.workgroups) // the slowest of all may be slower than that of the sample
     high += slowest[kind] - fastest[kind];
-  if (const double surprises = kinds.surprises(); surprises > 0)
-    high += surprises * middle;
+  high += kinds.uncertainty() * middle;
   return {};
 }
 
@@ -148,19 +154,18 @@ std::vector<unsigned> WholeChip::sequence(std::uint64_t count) const {
       result.push_back(own[count <= own.size() ? i * own.size() / count : i % own.size()]);
     return result;
   }
-  // The behaviour that is most behind its share comes next; of its traces one after the other.
-  const std::vector<double> shares = kinds.shares();
+  // The trace that is most behind its share comes next.
+  const std::vector<double>& shares = kinds.shares();
   std::vector<double> given(shares.size());
   for (std::uint64_t i = 0; i < count; ++i) {
     unsigned next = 0;
-    double most = -1;
-    for (unsigned kind = 0; kind < shares.size(); ++kind)
-      if (const double behind = shares[kind] * static_cast<double>(i + 1) - given[kind]; behind > most) {
+    double most = -1e9;
+    for (unsigned trace = 0; trace < shares.size(); ++trace)
+      if (const double behind = shares[trace] * static_cast<double>(i + 1) - given[trace]; behind > most) {
         most = behind;
-        next = kind;
+        next = trace;
       }
-    const std::vector<unsigned>& own = kinds.tracesOf(next);
-    result.push_back(own[static_cast<std::size_t>(given[next]) % own.size()]);
+    result.push_back(next);
     given[next] += 1;
   }
   return result;
@@ -183,7 +188,7 @@ Status WholeChip::runRounds() {
       std::clamp<std::uint64_t>(simulationBudget / (instructionsEach * residents), 1, mostRounds);
   const std::uint64_t count = std::min(full, std::max<std::uint64_t>(rounds * residents, 2));
   const std::vector<unsigned> traces = sequence(count);
-  ASMEVO_TRY(const CuResult result, simulate(traces, place.residents, place.load));
+  ASMEVO_TRY(const CuResult result, simulate(traces, place.residents, place.load, true));
   sums.add(result);
   const Pace pace = paceOf(result, place.residents);
   middle = extrapolate(result, full);
@@ -227,27 +232,34 @@ Result<double> WholeChip::tailClk(double full, double perGroup) {
 }
 
 double WholeChip::imbalance(const CuResult& run, const std::vector<unsigned>& traces) {
-  std::vector<double> clk(kinds.count()), seen(kinds.count());
-  double clkPerDemand = 0;
+  // Clk per demand, of each behaviour where one ran and of all.
+  std::vector<double> clk(kinds.count()), demand(kinds.count());
+  double allClk = 0, allDemand = 0;
   for (std::size_t i = 0; i < run.spans.size(); ++i) {
     const auto span = static_cast<double>(run.spans[i].second - run.spans[i].first);
+    const double own = std::max(1.0, kinds.demand(traces[i]).total());
     clk[kinds.ofTrace(traces[i])] += span;
-    seen[kinds.ofTrace(traces[i])] += 1;
-    clkPerDemand += span / std::max(1.0, kinds.demand(traces[i]).total()) / static_cast<double>(run.spans.size());
+    demand[kinds.ofTrace(traces[i])] += own;
+    allClk += span;
+    allDemand += own;
   }
-  for (unsigned kind = 0; kind < clk.size(); ++kind)
-    clk[kind] =
-        seen[kind] > 0 ? clk[kind] / seen[kind] : clkPerDemand * kinds.demand(kinds.tracesOf(kind).front()).total();
+  std::vector<double> clkOf(set.groups.size()); // by trace
+  double longest = 0, mean = 0;
+  for (unsigned trace = 0; trace < clkOf.size(); ++trace) {
+    const unsigned kind = kinds.ofTrace(trace);
+    const double perDemand = demand[kind] > 0 ? clk[kind] / demand[kind] : allClk / allDemand;
+    clkOf[trace] = perDemand * std::max(1.0, kinds.demand(trace).total());
+    longest = std::max(longest, clkOf[trace]);
+    mean += kinds.shares()[trace] * clkOf[trace];
+  }
   const std::uint64_t slots = place.residents;
   const double whole = scheduleClk(place.workgroups, place.xcds, place.cusPerXcd * slots,
-                                   [&](std::uint64_t workgroup) { return clk[kinds.of(workgroup)]; });
+                                   [&](std::uint64_t workgroup) { return clkOf[kinds.traceFor(workgroup)]; });
   const double one = scheduleClk(std::max<std::uint64_t>(1, place.fullRounds()), 1, slots,
-                                 [&](std::uint64_t i) { return clk[kinds.ofTrace(traces[i % traces.size()])]; });
-  const auto [least, most] = std::ranges::minmax_element(clk);
-  const double share = *most > 0 ? (*most - *least) / *most : 0;
-  relativeSlack = kinds.surprises() * share;
-  // Which of the long ones comes last is not known exactly.
-  tailSlack = *most * share / static_cast<double>(slots);
+                                 [&](std::uint64_t i) { return clkOf[traces[i % traces.size()]]; });
+  relativeSlack = kinds.uncertainty();
+  // Which of the long ones come last is not known exactly.
+  tailSlack = std::max(0.0, longest - mean) / static_cast<double>(slots);
   return one > 0 ? whole / one : 1;
 }
 

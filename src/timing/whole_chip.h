@@ -4,6 +4,7 @@
 #include "timing/behaviour.h"
 #include "timing/compute_unit.h"
 #include "timing/sampling.h"
+#include "timing/timeline.h"
 
 #include <string>
 #include <utility>
@@ -35,6 +36,9 @@ class WholeChip {
 
   Status run() { return place.perCu == 1 ? runSpread() : runRounds(); }
 
+  /// The run that decides goes into `timeline` as well.
+  void record(Timeline* into) { timeline = into; }
+
   double clk() const { return middle; } ///< from the first wave's start to the last one's end, dispatch ramp excluded
   double clkLow() const { return low; }
   double clkHigh() const { return high; }
@@ -46,7 +50,8 @@ class WholeChip {
   Status runSpread();
   /// A CU's first rounds, the rest of them extrapolated, the last, partly filled one by itself.
   Status runRounds();
-  Result<CuResult> simulate(std::vector<unsigned> traces, unsigned residents, const ChipLoad& load);
+  Result<CuResult> simulate(std::vector<unsigned> traces, unsigned residents, const ChipLoad& load,
+                            bool recorded = false);
   /// `count` workgroups as a CU gets them: those traced of the first CU, or a mix by share where workgroups differ.
   std::vector<unsigned> sequence(std::uint64_t count) const;
   /// Clk of the workgroups after `run` up to `count` of them.
@@ -63,6 +68,7 @@ class WholeChip {
   const Behaviours& kinds;
   const Placement& place;
   Totals sums;
+  Timeline* timeline = nullptr;
   double middle = 0, low = 0, high = 0;
   double tailSlack = 0; ///< clk that the last round may take more
   double relativeSlack = 0;

@@ -41,7 +41,9 @@ json caseOf(const dispatch::Case& launch, const CaseResult* result) {
              {"grid_size", launch.gridSize},
              {"dynamic_lds_bytes", launch.dynamicLdsBytes},
              {"buffers", std::move(buffers)}};
-  if (result) {
+  if (result && result->skipped) {
+    entry["skipped"] = result->detail;
+  } else if (result) {
     entry["equal"] = result->equal;
     entry["wave_instructions"] = result->waveInstructions;
     if (!result->detail.empty())
@@ -62,6 +64,28 @@ json listOf(const std::vector<Finding>& findings) {
 
 json lintOf(const Verdict& verdict) {
   return {{"new", listOf(verdict.newFindings)}, {"also_in_k0", verdict.baselineFindings}};
+}
+
+json editOf(const EditReport& edit) {
+  const auto range = [](std::uint64_t begin, std::uint64_t end) -> json {
+    if (begin == 0)
+      return nullptr;
+    return json::array({fmt::format("{:#x}", begin), fmt::format("{:#x}", end)});
+  };
+  json entry{{"k0", range(edit.k0Begin, edit.k0End)},
+             {"k1", range(edit.k1Begin, edit.k1End)},
+             {"removed", edit.removed},
+             {"added", edit.added},
+             {"level", levelName(edit.level)},
+             {"cases", edit.cases},
+             {"exec", {{"all_lanes", edit.execFull}, {"some_lanes", edit.execPartial}, {"no_lane", edit.execNone}}}};
+  if (edit.cases != 0)
+    entry["first_case"] = edit.firstCase;
+  if (edit.inLoop)
+    entry["back_edge_taken"] = edit.backEdgeTaken;
+  if (!edit.reach.empty())
+    entry["reached_by"] = edit.reach;
+  return entry;
 }
 
 /// What strict runs found: new findings reject K1; those of K0 are named, the first of them in full.
@@ -90,6 +114,9 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
   json cases = json::array();
   for (std::size_t i = 0; i < dispatch.cases.size(); ++i)
     cases.push_back(caseOf(dispatch.cases[i], i < verdict.cases.size() ? &verdict.cases[i] : nullptr));
+  json edits = json::array();
+  for (const EditReport& edit : verdict.edits)
+    edits.push_back(editOf(edit));
   json result{{"asmevo_receipt", 1},
               {"tool", toolVersion},
               {"target", k0.target().id()},
@@ -99,17 +126,25 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
               {"verdict", levelName(verdict.level)},
               {"accepted", accepted(verdict.level)},
               {"reason", verdict.reason},
+              {"rejected_by", verdict.gate.empty() ? json(nullptr) : json(verdict.gate)},
               {"edited_blocks", verdict.editedBlocks},
+              {"edits", std::move(edits)},
               {"uncovered_edits", addresses(verdict.uncoveredEdits)},
               {"uncovered_new_blocks", addresses(verdict.uncoveredNew)},
               {"resources", verdict.otherChanges},
               {"lint", lintOf(verdict)},
               {"strict", strictOf(verdict)},
               {"seeds", verdict.seeds},
+              {"variants",
+               {{"rounds", verdict.dataVariants},
+                {"sizes_without_news", verdict.sizesWithoutNews},
+                {"left_out", verdict.leftOut}}},
               {"k0_nondeterminism", verdict.nondeterminism},
               {"cases", std::move(cases)}};
   if (!verdict.proof.empty())
     result["proof"] = verdict.proof;
+  if (verdict.mutationScore)
+    result["mutation_score"] = *verdict.mutationScore;
   if (device.modelled()) {
     json notes = json::array();
     for (const isa::semantics::Statement& item : isa::semantics::statement())

@@ -12,4 +12,9 @@ namespace asmevo::verify {
 /// instructions.
 std::string weakerSynchronisation(const ProgramPair& pair);
 
+/// A barrier of K1 in front of which fewer memory operations are known to be complete than in front of K0's, as a
+/// sentence; empty where there is none. Other waves may rely on them, of which a proof over one wave knows nothing.
+/// Looks at the barriers' own blocks.
+std::string weakerWaitAtBarrier(const ProgramPair& pair, const Alignment& alignment);
+
 } // namespace asmevo::verify

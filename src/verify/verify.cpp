@@ -9,6 +9,7 @@
 #include "verify/frame.h"
 #include "verify/lint/lint.h"
 #include "verify/proof/value_proof.h"
+#include "verify/synchronisation.h"
 
 #include <algorithm>
 #include <limits>
@@ -102,10 +103,13 @@ class Gate {
     compareFindings(after);
     if (!verdict.newFindings.empty())
       return reject("lint", Level::unsafe, verdict.newFindings.front().message);
-    if (!options.stopAtFirst) {
+    weaker = weakerSynchronisation(pair);
+    if (!options.stopAtFirst || !weaker.empty())
       prove();
+    if (!weaker.empty() && !proved)
+      return reject("synchronisation", Level::unsafe, fmt::format("{}, and no proof covers it", weaker));
+    if (!options.stopAtFirst)
       runs.runInOrder();
-    }
     runs.runStrict();
     if (options.stopAtFirst && accepted(runs.result.level))
       prove();
@@ -124,7 +128,8 @@ class Gate {
   std::optional<FindingMatcher> matcher;
   EditedBlocks edits;
   std::shared_ptr<const Baseline> baseline;
-  bool ldsChanged = false, proved = false;
+  bool ldsChanged = false, proved = false, proofTried = false;
+  std::string weaker; ///< synchronisation that K1 lacks
   std::string whyNotProved = "not tried";
   Verdict verdict;
 
@@ -271,8 +276,9 @@ class Gate {
   }
 
   void prove() {
-    if (!options.prove)
+    if (!options.prove || proofTried)
       return;
+    proofTried = true;
     for (const std::size_t index : editedKernels()) {
       const std::string& name = k0.kernels()[index].name;
       const auto proof = proveEquivalent(k0, k1, name);
@@ -283,7 +289,9 @@ class Gate {
         return;
       }
     }
-    if (ldsChanged)
+    if (const std::string waits = weakerWaitAtBarrier(pair, alignment); !waits.empty())
+      whyNotProved = waits;
+    else if (ldsChanged)
       whyNotProved = "the proof does not cover a changed LDS size";
     else
       proved = true;
@@ -331,6 +339,7 @@ class Gate {
     for (const EditReport& edit : verdict.edits)
       if (edit.level == Level::unknown)
         return reject("coverage", Level::unknown, notCovered(edit));
+    verdict.mutationScore = options.mutationScore;
     if (options.mutationScore && *options.mutationScore < options.mutationThreshold)
       return reject("mutation", Level::unknown,
                     fmt::format("not proved ({}), and the cases notice only {:.4f} of planted mutants: {} is asked for",

@@ -88,7 +88,8 @@ struct EditReport {
 struct Verdict {
   Level level = Level::unknown;
   std::string reason; ///< one line: why not better
-  /// What rejected it: frame, lint, differential, strict, coverage, determinism, mutation. Empty where accepted.
+  /// What rejected it: frame, lint, synchronisation, differential, strict, coverage, determinism, mutation. Empty where
+  /// accepted.
   std::string gate;
   std::vector<EditReport> edits;
   std::vector<CaseResult> cases;
@@ -106,6 +107,7 @@ struct Verdict {
   unsigned dataVariants = 0;               ///< rounds for each case; their results follow the cases' own
   std::size_t givenCases = 0;              ///< the dispatch's own
   std::size_t sizesWithoutNews = 0;        ///< size variants not run, as they execute nothing that others do not
+  std::optional<double> mutationScore;     ///< of the cases, where it was asked for and mattered
   std::vector<std::string> leftOut;        ///< variants that were not made, and why
   std::size_t editedBlocks = 0;            ///< of K0, with those that are gone; plus new ones of K1
 };

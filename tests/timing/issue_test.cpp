@@ -69,6 +69,18 @@ TEST(Issue, Branches) {
   EXPECT_EQ(back.gap(8, 9), 24);
 }
 
+TEST(Issue, MisalignedLongInstructionsFetchSlower) {
+  // pyhip gfx942, streams of 8-byte VALU: 4.016 clk at pc mod 8 = 0, 5.012 at 4; 4-byte ones 4.012.
+  const auto rate = [](const std::string& text, bool shifted) {
+    std::vector<std::string> code(shifted ? 1 : 0, "s_nop 0");
+    code.resize(401, text);
+    return static_cast<double>(simulate(Program(code)).gap(40, 360)) / 320;
+  };
+  EXPECT_NEAR(rate("v_fma_f32 v0, v1, v2, v3", false), 4.016, 0.03);
+  EXPECT_NEAR(rate("v_fma_f32 v0, v1, v2, v3", true), 5.012, 0.03);
+  EXPECT_NEAR(rate("v_add_f32 v0, v1, v2", true), 4.012, 0.03);
+}
+
 TEST(Issue, VccBranchWaitsForTheCompare) {
   EXPECT_EQ(distance({"v_cmp_gt_u32 vcc, v0, v1", "s_cbranch_vccnz 0"}), 24);
   EXPECT_EQ(distance({"v_cmp_gt_u32 vcc, v0, v1", "s_cbranch_scc1 0"}), 4);

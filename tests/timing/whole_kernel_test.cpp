@@ -46,6 +46,7 @@ Launch shape(std::array<std::uint64_t, 3> grid, unsigned waves, unsigned vgprs) 
   launch.wavesPerWorkgroup = waves;
   launch.vgprs = vgprs;
   launch.sgprs = 32;
+  launch.footprintBytes = 8 << 20;
   return launch;
 }
 
@@ -70,8 +71,6 @@ Chip smallChip() {
   for (auto& [key, value] : small.parameters) {
     if (key == "xcds" || key == "cusPerXcd")
       value = 2;
-    else if (key == "hbm.bytesPerSecond")
-      value *= 4.0 / 304;
     else if (key == "shaderEnginesPerXcd")
       value = 1;
   }
@@ -99,6 +98,8 @@ double simulateEverything(const Kernel& kernel, const Chip& onChip, double mhz) 
     launch.residents = placement.residents;
     launch.wavesPerSimd = placement.wavesPerSimd;
     launch.load = placement.load;
+    launch.load.footprintBytes = kernel.launch.footprintBytes;
+    launch.load.warmMall = p.mallWarm != 0 && kernel.launch.footprintBytes <= p.mallBytes;
     const auto run = simulateCu(p, code, *set, launch);
     if (!run) {
       ADD_FAILURE() << run.error().message;
@@ -217,7 +218,7 @@ TEST(Schedule, RoundRobinOverXcds) {
   // Every eighth workgroup is long, so one of eight XCDs gets all of them.
   const auto long8 = [](std::uint64_t i) { return i % 8 == 0 ? 100.0 : 1.0; };
   EXPECT_EQ(scheduleClk(8 * 38 * 2, 8, 38, long8), 200);
-  EXPECT_EQ(scheduleClk(8 * 38 * 2, 1, 8 * 38, long8), 101) << "one XCD with all CUs would spread them";
+  EXPECT_LT(scheduleClk(8 * 38 * 2, 1, 8 * 38, long8), 105) << "one XCD with all CUs would spread them";
   // Every seventh: spread evenly.
   EXPECT_LE(scheduleClk(7 * 38 * 8, 8, 38, [](std::uint64_t i) { return i % 7 == 0 ? 100.0 : 1.0; }), 206);
 }
@@ -244,10 +245,14 @@ TEST(Behaviours, RaggedTilesAndTheirShares) {
   ASSERT_TRUE(set);
   const Behaviours behaviours = Behaviours::find(*set, code, kernel.launch.grid, p);
   ASSERT_EQ(behaviours.count(), 2U);
-  EXPECT_EQ(behaviours.surprises(), 0);
+  EXPECT_LT(behaviours.uncertainty(), 0.1);
+  const auto kindOf = [&](std::uint64_t i) { return behaviours.ofTrace(behaviours.traceFor(i)); };
   for (std::uint64_t i = 0; i < 1000; ++i)
-    EXPECT_EQ(behaviours.of(i), behaviours.of(count(i) == 100 ? 9 : 0)) << i;
-  EXPECT_NEAR(behaviours.shares()[behaviours.of(9)], 0.1, 0.001);
+    EXPECT_EQ(kindOf(i), kindOf(count(i) == 100 ? 9 : 0)) << i;
+  double share = 0;
+  for (unsigned trace = 0; trace < traces.size(); ++trace)
+    share += behaviours.ofTrace(trace) == kindOf(9) ? behaviours.shares()[trace] : 0;
+  EXPECT_NEAR(share, 0.1, 0.001);
 }
 
 TEST(Sampling, MoreWhereWorkgroupsDiffer) {
@@ -288,11 +293,24 @@ TEST(LoopFold, WavesThatRepeatDifferentlyStayWhole) {
   EXPECT_EQ(foldLoops({trace}, 0.2).traces[0].waves[0].path.size(), trace.waves[0].path.size());
 }
 
+/// One workgroup in a loop over arithmetic and a barrier.
+Kernel loopKernel(unsigned iterations) {
+  return {Program({"v_fma_f32 v4, v0, v1, v4", "v_exp_f32 v5, v5", "v_add_f32 v4, v4, v5", "s_barrier",
+                   "s_cbranch_scc1 65531"}),
+          shape({1, 1, 1}, 4, 128), [iterations](const Program& program, std::uint64_t, unsigned) {
+            WaveBuilder b(program);
+            for (unsigned i = 0; i < iterations; ++i)
+              b.run(0, 5);
+            return b.step(5).trace;
+          }};
+}
+
 TEST(WholeKernel, LongLoopsContinueInAStraightLine) {
-  const auto cycles = [](unsigned iterations) { return estimateOf(ldsKernel({304, 1, 1}, iterations)); };
-  const Estimate whole = cycles(20'000), folded = cycles(60'000);
-  EXPECT_NEAR(folded.cycles / whole.cycles, 3, 0.01);
-  EXPECT_NEAR(folded.waveInstructions, 304.0 * 4 * (60'000 * 8 + 1), 304.0 * 4 * 8);
+  const Estimate whole = estimateOf(loopKernel(40'000)), folded = estimateOf(loopKernel(120'000));
+  ASSERT_LT(whole.waveInstructions, WholeChip::simulationBudget);
+  ASSERT_GT(folded.waveInstructions, WholeChip::simulationBudget);
+  EXPECT_NEAR(folded.cycles / whole.cycles, 3, 0.001);
+  EXPECT_NEAR(folded.waveInstructions, 4 * (120'000 * 5 + 1), 20);
   EXPECT_LE(folded.cyclesLow, 3 * whole.cycles);
   EXPECT_GE(folded.cyclesHigh, 3 * whole.cycles);
   ASSERT_EQ(folded.instructions.size(), whole.instructions.size());

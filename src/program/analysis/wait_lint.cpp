@@ -42,10 +42,14 @@ struct Flight {
     waited[unit] = noWaitSeen;
     way[unit] = {use.stream, use.path};
   }
-  /// One more operation of a stream was issued.
+  /// One more operation of a stream was issued. It stalls while the counter is full: then the oldest one is complete.
   void advance(Stream stream, unsigned limit) {
     pending.forEach([&](RegUnit unit) {
-      if (way[unit].stream == stream)
+      if (way[unit].stream != stream || ages.isUnordered(unit))
+        return;
+      if (ages.needed(unit) >= limit)
+        forget(unit);
+      else
         ages.advance(unit, limit);
     });
   }
@@ -306,8 +310,8 @@ class LintProblem {
         else
           traits.writes.forEach([&](RegUnit unit) { state.flight[c].issueInto(unit, use, number(place)); });
         if (use.counter == Counter::vm && use.stream == Stream::memory && state.dma.phase == DmaState::Phase::issued &&
-            state.dma.age < model.limit(Counter::vm))
-          ++state.dma.age;
+            ++state.dma.age > model.limit(Counter::vm))
+          state.dma.phase = DmaState::Phase::waited;
       }
     if (inst.isLdsDma() && state.dma.phase == DmaState::Phase::none)
       state.dma = {DmaState::Phase::issued, 0, number(place), ~std::uint32_t{0}};

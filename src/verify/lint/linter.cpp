@@ -128,8 +128,8 @@ class Linter {
         return std::nullopt;
       for (const program::CounterUse& use : model.usesOf(*instr.inst))
         if (stream != program::Stream::none && use.counter == found.counter && use.stream == stream &&
-            later < model.limit(found.counter))
-          ++later;
+            ++later > model.limit(found.counter))
+          return std::nullopt; // the counter cannot hold so many
       return later;
     };
     return program::shortestPath(code, context.sites, found.producer, found.consumer, step);

@@ -63,22 +63,30 @@ constexpr Exchange exchanges[] = {
     {"ds_add_", "ds_sub_"},
     {"v_cmp_eq_", "v_cmp_ne_"},
     {"v_cmp_ne_", "v_cmp_eq_"},
-    {"v_cmp_lt_", "v_cmp_le_"},
-    {"v_cmp_le_", "v_cmp_lt_"},
-    {"v_cmp_gt_", "v_cmp_ge_"},
-    {"v_cmp_ge_", "v_cmp_gt_"},
+    {"v_cmp_lt_", "v_cmp_gt_"},
+    {"v_cmp_le_", "v_cmp_ge_"},
+    {"v_cmp_gt_", "v_cmp_lt_"},
+    {"v_cmp_ge_", "v_cmp_le_"},
     {"v_cmp_neq_", "v_cmp_eq_"},
     {"v_cmp_lg_", "v_cmp_eq_"},
     {"s_cmp_eq_", "s_cmp_lg_"},
     {"s_cmp_lg_", "s_cmp_eq_"},
-    {"s_cmp_lt_", "s_cmp_le_"},
-    {"s_cmp_le_", "s_cmp_lt_"},
-    {"s_cmp_gt_", "s_cmp_ge_"},
-    {"s_cmp_ge_", "s_cmp_gt_"},
+    {"s_cmp_lt_", "s_cmp_gt_"},
+    {"s_cmp_le_", "s_cmp_ge_"},
+    {"s_cmp_gt_", "s_cmp_lt_"},
+    {"s_cmp_ge_", "s_cmp_le_"},
     {"s_cbranch_scc0", "s_cbranch_scc1"},
     {"s_cbranch_scc1", "s_cbranch_scc0"},
     {"s_cbranch_vccz", "s_cbranch_vccnz"},
     {"s_cbranch_vccnz", "s_cbranch_vccz"},
+};
+
+/// Bounds that include their end, or do not.
+constexpr Exchange bounds[] = {
+    {"s_cmp_lt_", "s_cmp_le_"},   {"s_cmp_le_", "s_cmp_lt_"},   {"s_cmp_gt_", "s_cmp_ge_"},
+    {"s_cmp_ge_", "s_cmp_gt_"},   {"v_cmp_lt_i", "v_cmp_le_i"}, {"v_cmp_le_i", "v_cmp_lt_i"},
+    {"v_cmp_gt_i", "v_cmp_ge_i"}, {"v_cmp_ge_i", "v_cmp_gt_i"}, {"v_cmp_lt_u", "v_cmp_le_u"},
+    {"v_cmp_le_u", "v_cmp_lt_u"}, {"v_cmp_gt_u", "v_cmp_ge_u"}, {"v_cmp_ge_u", "v_cmp_gt_u"},
 };
 
 /// What a change of EXEC becomes. %d: its destination as printed, %s: its last source.
@@ -255,12 +263,14 @@ class Planter {
 
   void exchange(const Instr& instr) {
     const Instruction& inst = *instr.inst;
-    for (const Exchange& row : exchanges)
-      if (inst.mnemonic.starts_with(row.from)) {
-        const bool bound = inLoop && (inst.base.starts_with("s_cmp") || inst.base.starts_with("v_cmp"));
-        add(bound ? MutantKind::loopTrip : MutantKind::wrongOperation, instr,
-            std::string(row.to) + inst.text.substr(row.from.size()));
-      }
+    const auto tryAll = [&](const auto& rows, MutantKind kind) {
+      for (const Exchange& row : rows)
+        if (inst.mnemonic.starts_with(row.from))
+          add(kind, instr, std::string(row.to) + inst.text.substr(row.from.size()));
+    };
+    tryAll(exchanges, MutantKind::wrongOperation);
+    if (inLoop)
+      tryAll(bounds, MutantKind::loopTrip);
   }
 
   void registers(const Instr& instr) {

@@ -76,13 +76,14 @@ MutantFate MutantJudge::judge(const Mutant& mutant) {
     fate.reason = verdict->reason;
     return fate;
   }
-  fate.outcome = MutantOutcome::survived;
-  if (difference)
-    fate.reason = fmt::format("{}: {}", proved ? "proved, but the proof is wrong" : "blind spot: other data show it",
-                              *difference);
-  else
-    fate.reason = fmt::format("accepted as {}: no data tried tell it from K0, and no proof shows them equal ({})",
-                              levelName(verdict->level), verdict->proof);
+  if (difference) {
+    fate.outcome = MutantOutcome::blindSpot;
+    fate.reason = fmt::format("{}: {}", proved ? "proved, but the proof is wrong" : "other data show it", *difference);
+    return fate;
+  }
+  fate.outcome = MutantOutcome::undecided;
+  fate.reason = fmt::format("accepted as {}; {}", levelName(verdict->level),
+                            verdict->proof.empty() ? "no proof was tried" : verdict->proof);
   return fate;
 }
 
@@ -107,7 +108,8 @@ std::optional<std::string> widerDifference(const Baseline& wider, const object::
 }
 
 std::string_view mutantOutcomeName(MutantOutcome outcome) {
-  static constexpr std::array<std::string_view, 4> names = {"killed", "equivalent", "survived", "unbuilt"};
+  static constexpr std::array<std::string_view, mutantOutcomes> names = {"killed", "equivalent", "blind spot",
+                                                                         "undecided", "unbuilt"};
   return names[static_cast<std::size_t>(outcome)];
 }
 
@@ -116,8 +118,14 @@ std::size_t MutationScore::count(MutantOutcome outcome) const {
 }
 
 double MutationScore::value() const {
-  const std::size_t killed = count(MutantOutcome::killed), survived = count(MutantOutcome::survived);
-  return killed + survived == 0 ? 1 : static_cast<double>(killed) / static_cast<double>(killed + survived);
+  const std::size_t killed = count(MutantOutcome::killed), missed = count(MutantOutcome::blindSpot);
+  return killed + missed == 0 ? 1 : static_cast<double>(killed) / static_cast<double>(killed + missed);
+}
+
+double MutationScore::lowerBound() const {
+  const std::size_t killed = count(MutantOutcome::killed);
+  const std::size_t missed = count(MutantOutcome::blindSpot) + count(MutantOutcome::undecided);
+  return killed + missed == 0 ? 1 : static_cast<double>(killed) / static_cast<double>(killed + missed);
 }
 
 std::map<std::string, std::size_t> MutationScore::killsByGate() const {
@@ -128,8 +136,8 @@ std::map<std::string, std::size_t> MutationScore::killsByGate() const {
   return result;
 }
 
-std::array<std::array<std::size_t, 4>, mutantKinds> MutationScore::byKind() const {
-  std::array<std::array<std::size_t, 4>, mutantKinds> result{};
+std::array<std::array<std::size_t, mutantOutcomes>, mutantKinds> MutationScore::byKind() const {
+  std::array<std::array<std::size_t, mutantOutcomes>, mutantKinds> result{};
   for (const MutantFate& fate : fates)
     ++result[static_cast<std::size_t>(fate.mutant.kind)][static_cast<std::size_t>(fate.outcome)];
   return result;
@@ -180,33 +188,36 @@ Result<MutationScore> scoreMutants(const object::CodeObject& k0, const dispatch:
 
 nlohmann::json scoreJson(const MutationScore& score) {
   using nlohmann::json;
-  json kinds = json::object(), survivors = json::array(), equivalents = json::array();
+  json kinds = json::object();
   const auto table = score.byKind();
   for (std::size_t k = 0; k < mutantKinds; ++k) {
     json row = json::object();
-    for (const MutantOutcome outcome : {MutantOutcome::killed, MutantOutcome::equivalent, MutantOutcome::survived})
-      row[std::string(mutantOutcomeName(outcome))] = table[k][static_cast<std::size_t>(outcome)];
+    for (std::size_t o = 0; o < mutantOutcomes; ++o)
+      row[std::string(mutantOutcomeName(static_cast<MutantOutcome>(o)))] = table[k][o];
     kinds[std::string(mutantKindName(static_cast<MutantKind>(k)))] = std::move(row);
   }
-  for (const MutantFate& fate : score.fates)
-    if (fate.outcome == MutantOutcome::survived || fate.outcome == MutantOutcome::equivalent)
-      (fate.outcome == MutantOutcome::survived ? survivors : equivalents)
-          .push_back({{"kind", mutantKindName(fate.mutant.kind)},
-                      {"at", fmt::format("{:#x}", fate.mutant.address)},
-                      {"mutant", fate.mutant.description},
-                      {"executed", fate.executed},
-                      {"why", fate.reason}});
+  const auto listed = [&](MutantOutcome outcome) {
+    json list = json::array();
+    for (const MutantFate& fate : score.fates)
+      if (fate.outcome == outcome)
+        list.push_back({{"kind", mutantKindName(fate.mutant.kind)},
+                        {"at", fmt::format("{:#x}", fate.mutant.address)},
+                        {"mutant", fate.mutant.description},
+                        {"executed", fate.executed},
+                        {"why", fate.reason}});
+    return list;
+  };
   return {{"score", score.value()},
+          {"lower_bound", score.lowerBound()},
           {"seed", score.seed},
           {"possible", score.possible},
           {"planted", score.fates.size() - score.count(MutantOutcome::unbuilt)},
           {"killed", score.count(MutantOutcome::killed)},
-          {"equivalent", score.count(MutantOutcome::equivalent)},
-          {"survived", score.count(MutantOutcome::survived)},
           {"killed_by", score.killsByGate()},
           {"by_kind", std::move(kinds)},
-          {"survivors", std::move(survivors)},
-          {"equivalents", std::move(equivalents)}};
+          {"blind_spots", listed(MutantOutcome::blindSpot)},
+          {"undecided", listed(MutantOutcome::undecided)},
+          {"equivalent", listed(MutantOutcome::equivalent)}};
 }
 
 } // namespace asmevo::verify

@@ -14,9 +14,11 @@ namespace asmevo::verify {
 enum class MutantOutcome : std::uint8_t {
   killed,     ///< verify refuses it
   equivalent, ///< the proof engine shows it equal to K0, and nothing else contradicts
-  survived,   ///< accepted though it is not shown to be equal
+  blindSpot,  ///< accepted, but other data, or other sizes, tell it from K0
+  undecided,  ///< accepted: no data tried tell it from K0, and no proof shows them equal
   unbuilt,    ///< no object came of it; it does not count
 };
+inline constexpr std::size_t mutantOutcomes = 5;
 std::string_view mutantOutcomeName(MutantOutcome outcome);
 
 struct MutantFate {
@@ -33,10 +35,12 @@ struct MutationScore {
   std::uint64_t seed = 0;
 
   std::size_t count(MutantOutcome outcome) const;
-  /// Killed, of those that are not equivalent; 1 where there are none.
+  /// Killed, of those that are known not to be equivalent: killed and blind spots. 1 where there are none.
   double value() const;
+  /// As if all that are undecided were wrong.
+  double lowerBound() const;
   std::map<std::string, std::size_t> killsByGate() const;
-  std::array<std::array<std::size_t, 4>, mutantKinds> byKind() const; ///< by kind and outcome
+  std::array<std::array<std::size_t, mutantOutcomes>, mutantKinds> byKind() const; ///< by kind and outcome
 };
 
 struct MutationOptions {
@@ -44,7 +48,7 @@ struct MutationOptions {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   /// Rounds of other data that accepted mutants are tried on, which the gate has not seen. A difference there makes a
-  /// survivor whatever the proof says.
+  /// blind spot whatever the proof says.
   unsigned widerRounds = 3;
   Options gate;                                                    ///< its baseline, if any, is used
   std::function<void(std::size_t done, std::size_t all)> progress; ///< may be empty; from one thread at a time

@@ -180,10 +180,12 @@ void SymbolicExecutor::opaque(const Instruction& inst, program::Place place, con
   reads.remove(named).forEach([&](RegUnit u) { sources.push_back(u); });
   writes.remove(written).forEach([&](RegUnit u) { results.push_back(u); });
 
+  const TermId lanes = active(state);
+  // Lanes that EXEC lacks take no part in a memory operation.
+  const bool activeOnly = inst.isVectorMemory() || inst.cls == InstClass::lds;
   std::vector<TermId> arguments;
   for (const RegUnit u : sources)
-    arguments.push_back(state.units[u]);
-  const TermId lanes = active(state);
+    arguments.push_back(activeOnly && u >= isa::vgprBase ? t.under(lanes, state.units[u]) : state.units[u]);
   const bool readsExec = inst.readsExec();
   if (readsExec)
     arguments.push_back(exec(state));
