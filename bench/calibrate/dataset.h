@@ -1,5 +1,5 @@
-/// What a calibration needs of a set of measurements: the measured rows, how each is launched, which numbers of the chip
-/// file are free. One Dataset per measured machine.
+/// What a calibration needs of a set of measurements: the measured rows, how each is launched, which numbers of the
+/// chip file are free. One Dataset per measured machine.
 #pragma once
 
 #include "device/device.h"
@@ -19,7 +19,7 @@ struct Row {
   double microseconds = 0;
 };
 
-/// Costs of the host's side of a launch sequence. They belong to a machine and its driver, not to a chip, so the chip
+/// What a sequence of launches costs beyond its kernels' own times, which is all that the timing model knows. The chip
 /// file has only the first launch (launch.floorMicroseconds).
 struct HostCosts {
   double chainedMicroseconds = 0;     ///< each launch of a sequence after its first, beyond the kernel's own time
@@ -31,13 +31,16 @@ struct HostCosts {
   /// them away, in nanoseconds per KB. More lines than the Infinity Cache has are not tracked.
   double migrationNanosecondsPerKb = 0;
 
-  double copyRate(double bytes) const { return bytes <= stagedMost ? stagedBytesPerMicrosecond : copyBytesPerMicrosecond; }
+  double copyRate(double bytes) const {
+    return bytes <= stagedMost ? stagedBytesPerMicrosecond : copyBytesPerMicrosecond;
+  }
 };
 
 /// A launch of a sequence, or of a shortened one of which several are combined.
 struct SequenceLaunch {
   device::TracedCase traced;
-  double weight = 1; ///< how often its time counts; negative where a difference is extrapolated
+  double weight = 1;        ///< how often its time counts; negative where a difference is extrapolated
+  double migratedBytes = 0; ///< see HostCosts
 };
 
 /// How a row is modelled: floor + chained launches + copies + weighted sum of the launches' times.
@@ -45,7 +48,6 @@ struct Sequence {
   std::vector<SequenceLaunch> launches;
   double launchCount = 1; ///< real launches, those that are not modelled (memset) too
   double copies = 0, copiedBytes = 0, synchronizations = 0;
-  double migratedBytes = 0; ///< over all launches, see HostCosts
 };
 
 /// A free parameter of the fit: a key of the chip file and the range that is searched.

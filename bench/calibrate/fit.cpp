@@ -110,8 +110,8 @@ class Fitter {
     std::vector<std::string> keys;
     for (const FreeParameter& parameter : data.freeParameters())
       if (parameter.key != floorKey) {
-        at.push_back({std::clamp(chip.parameter(parameter.key), parameter.low, parameter.high), parameter.low,
-                      parameter.high});
+        at.push_back(
+            {std::clamp(chip.parameter(parameter.key), parameter.low, parameter.high), parameter.low, parameter.high});
         keys.push_back(parameter.key);
       }
     Status failure;
@@ -198,8 +198,9 @@ Result<std::string> rewriteChip(const std::string& text, const timing::Chip& chi
     if (end == std::string::npos)
       return badInput("chip file: no line with {}", key);
     const bool more = result[end - 1] == ',';
-    result.replace(begin, end - begin, fmt::format(R"({} {{"value": {}, "source": "{}"}}{})", name, chip.parameter(key),
-                                                   source, more ? "," : ""));
+    result.replace(
+        begin, end - begin,
+        fmt::format(R"({} {{"value": {}, "source": "{}"}}{})", name, chip.parameter(key), source, more ? "," : ""));
   }
   return result;
 }

@@ -99,10 +99,9 @@ Status writeFit(const Options& options, const Dataset& dataset, const FitResult&
   for (const FreeParameter& parameter : dataset.freeParameters())
     keys.push_back(parameter.key);
   ASMEVO_TRY(const Bytes old, readFile(options.write));
-  ASMEVO_TRY(const std::string text,
-             rewriteChip(std::string(old.begin(), old.end()), fitted.chip, keys,
-                         fmt::format("fitted by bench/calibrate on {} measured rows of {}", fitted.rows,
-                                     dataset.name())));
+  ASMEVO_TRY(const std::string text, rewriteChip(std::string(old.begin(), old.end()), fitted.chip, keys,
+                                                 fmt::format("fitted by bench/calibrate on {} measured rows of {}",
+                                                             fitted.rows, dataset.name())));
   ASMEVO_CHECK(writeFileAtomic(options.write, text));
   if (dataset.hostCostsFile().empty())
     return {};

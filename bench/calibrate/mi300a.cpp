@@ -49,7 +49,6 @@ class Mi300a final : public Dataset {
     sequence.copies = plan.copies;
     sequence.copiedBytes = plan.copiedBytes;
     sequence.synchronizations = plan.synchronizations;
-    sequence.migratedBytes = plan.migratedBytes;
     double footprint = 0;
     for (const PlanBuffer& buffer : plan.buffers)
       footprint += static_cast<double>(buffer.elements) * 4;
@@ -59,7 +58,7 @@ class Mi300a final : public Dataset {
       const auto sample = timing::sampleWorkgroups(chip, kernel->target(), shape);
       ASMEVO_TRY(device::TracedCase traced, kernel->trace(sparseCase(plan, launch, sample), sample));
       traced.shape.footprintBytes = footprint;
-      sequence.launches.push_back({std::move(traced), launch.weight});
+      sequence.launches.push_back({std::move(traced), launch.weight, launch.migratedBytes});
     }
     return sequence;
   }

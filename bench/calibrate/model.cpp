@@ -7,11 +7,15 @@
 namespace asmevo::calibrate {
 
 double SequenceTime::total(double floor, const HostCosts& host) const {
-  const double copy = copies * host.copyMicroseconds +
-                      (copiedBytes > 0 ? copiedBytes / host.copyRate(copiedBytes / std::max(1.0, copies)) : 0);
-  return floor + kernels + (launchCount - 1) * host.chainedMicroseconds + copy +
-         synchronizations * host.synchronizeMicroseconds +
-         migratedBytes / 1024 * host.migrationNanosecondsPerKb / 1000;
+  double time = floor + (launchCount - 1) * host.chainedMicroseconds + copies * host.copyMicroseconds +
+                synchronizations * host.synchronizeMicroseconds;
+  if (copiedBytes > 0)
+    time += copiedBytes / host.copyRate(copiedBytes / std::max(1.0, copies));
+  for (const LaunchTime& launch : launches) {
+    const double migration = launch.migratedBytes / 1024 * host.migrationNanosecondsPerKb / 1000;
+    time += launch.weight * (launch.microseconds + std::max(0.0, migration - launch.idleMemory));
+  }
+  return time;
 }
 
 Result<SequenceTime> timeOf(const Sequence& sequence, const timing::Chip& chip) {
@@ -20,11 +24,17 @@ Result<SequenceTime> timeOf(const Sequence& sequence, const timing::Chip& chip) 
   time.copies = sequence.copies;
   time.copiedBytes = sequence.copiedBytes;
   time.synchronizations = sequence.synchronizations;
-  time.migratedBytes = sequence.migratedBytes;
   const double floor = chip.parameter("launch.floorMicroseconds");
   for (const SequenceLaunch& launch : sequence.launches) {
     ASMEVO_TRY(const timing::Estimate estimate, launch.traced.estimate(chip));
-    time.kernels += launch.weight * (estimate.microseconds - floor);
+    LaunchTime& own = time.launches.emplace_back();
+    own.weight = launch.weight;
+    own.microseconds = estimate.microseconds - floor;
+    own.migratedBytes = launch.migratedBytes;
+    if (estimate.bound == "dispatch") {
+      const double bytesPerMicrosecond = chip.parameter("fabric.bytesPerClkPerXcd") * chip.xcds * estimate.clockMhz;
+      own.idleMemory = std::max(0.0, own.microseconds - (estimate.mallBytes + estimate.hbmBytes) / bytesPerMicrosecond);
+    }
   }
   return time;
 }

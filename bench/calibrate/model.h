@@ -10,10 +10,17 @@
 
 namespace asmevo::calibrate {
 
-/// A sequence's time as a sum: the kernels' part needs the model, the rest is arithmetic.
+/// A launch's time, launch floor excluded.
+struct LaunchTime {
+  double weight = 1, microseconds = 0;
+  double idleMemory = 0;    ///< part of it in which the way to memory has nothing to do: the dispatcher is the limit
+  double migratedBytes = 0; ///< see HostCosts
+};
+
+/// A sequence's time as a sum: the launches' part needs the model, the rest is arithmetic.
 struct SequenceTime {
-  double kernels = 0; ///< microseconds, launch floor excluded
-  double launchCount = 1, copies = 0, copiedBytes = 0, synchronizations = 0, migratedBytes = 0;
+  std::vector<LaunchTime> launches;
+  double launchCount = 1, copies = 0, copiedBytes = 0, synchronizations = 0;
   double total(double floor, const HostCosts& host) const;
 };
 Result<SequenceTime> timeOf(const Sequence& sequence, const timing::Chip& chip);

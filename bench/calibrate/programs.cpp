@@ -18,8 +18,7 @@ constexpr float inputScale = 1.0f / 8;
 
 /// Small multiples of 1/8 in [-4, 4): sums of few of them are exact.
 std::uint32_t smallFloat(std::uint64_t i) {
-  return std::bit_cast<std::uint32_t>(
-      (static_cast<float>(dispatch::SplitMix64::mix(i) % 64) - 32.0f) * inputScale);
+  return std::bit_cast<std::uint32_t>((static_cast<float>(dispatch::SplitMix64::mix(i) % 64) - 32.0f) * inputScale);
 }
 std::uint32_t smallInteger(std::uint64_t i) {
   return static_cast<std::uint32_t>(dispatch::SplitMix64::mix(i) % 100 + 1);
@@ -82,12 +81,30 @@ std::uint32_t log2Of(std::uint32_t n) {
   return static_cast<std::uint32_t>(std::bit_width(n)) - 1;
 }
 
-/// Of an array that every launch rewrites in pairs 2^distance apart: bytes that come to another XCD than wrote them. While
-/// both elements of a pair belong to one workgroup's stretch of the array nothing moves; beyond, workgroups meet other
-/// stretches in each launch, and of six XCDs five are others.
+/// Of an array that every launch rewrites in pairs 2^distance apart: bytes that come to another XCD than wrote them.
+/// While both elements of a pair belong to one workgroup's stretch of the array nothing moves; beyond, workgroups meet
+/// other stretches in each launch, and of six XCDs five are others. Lines are tracked as far as the Infinity Cache
+/// reaches.
 double migratedBytes(std::uint32_t distance, std::uint32_t itemsPerGroup, double arrayBytes) {
   constexpr double infinityCacheBytes = 268435456, otherXcds = 5.0 / 6;
   return (1U << distance) < itemsPerGroup ? 0 : std::min(arrayBytes, infinityCacheBytes) * otherXcds;
+}
+
+/// Launches for the pair distances of distancePicks that stand for all; counts[d] launches have distance 2^d.
+std::vector<PlanLaunch> byDistance(const std::vector<double>& counts, std::uint32_t itemsPerGroup, double arrayBytes,
+                                   const std::function<PlanLaunch(std::uint32_t distance)>& launchAt) {
+  std::vector<double> moved;
+  for (std::uint32_t d = 0; d < counts.size(); ++d)
+    moved.push_back(counts[d] * migratedBytes(d, itemsPerGroup, arrayBytes));
+  const auto picks = distancePicks(static_cast<std::uint32_t>(counts.size()) - 1);
+  const auto share = nearestShare(counts, picks), movedShare = nearestShare(moved, picks);
+  std::vector<PlanLaunch> launches;
+  for (std::size_t i = 0; i < picks.size(); ++i) {
+    launches.push_back(launchAt(picks[i]));
+    launches.back().weight = share[i];
+    launches.back().migratedBytes = movedShare[i] / share[i];
+  }
+  return launches;
 }
 
 /// One launch that is the whole sequence.
@@ -162,8 +179,7 @@ Plan matrixVectorTwice(const Numbers& n, const std::string& name, bool clears) {
                   {"sum", n[0], {}, {}},
                   {"y", n[0], {}, {}}};
   const PlanLaunch rows = over(name + "_rows", n[0], 256, {"a", "x", "sum", n[0], n[0], n[0]});
-  const PlanLaunch columns =
-      over(name + "_columns", n[0], 256, {"a", "y", clears ? "sum" : "r", n[0], n[0], n[0]});
+  const PlanLaunch columns = over(name + "_columns", n[0], 256, {"a", "y", clears ? "sum" : "r", n[0], n[0], n[0]});
   if (clears) {
     plan.launches.push_back(over(name + "_clear", n[0], 256, {"sum", n[0]}));
     plan.launches.push_back(over(name + "_clear", n[0], 256, {"y", n[0]}));
@@ -187,9 +203,9 @@ Plan bicg(const Numbers& n) {
 PlanLaunch unroll(const Numbers& n) {
   using Extent = std::array<std::uint32_t, 2>;
   const std::uint64_t field = std::uint64_t{n[2] - n[4] + 1} * (n[3] - n[5] + 1);
-  return over("im2col", field, 256,
-              {"in", "columns", Extent{n[3], n[2]}, Extent{n[5], n[4]}, Extent{1, 1}, Extent{0, 0}, Extent{1, 1}, 1U,
-               1U});
+  return over(
+      "im2col", field, 256,
+      {"in", "columns", Extent{n[3], n[2]}, Extent{n[5], n[4]}, Extent{1, 1}, Extent{0, 0}, Extent{1, 1}, 1U, 1U});
 }
 
 Plan im2col(const Numbers& n) {
@@ -235,21 +251,20 @@ Plan spmv(const Numbers& n) {
   const auto rowsOf = [rows](std::uint64_t group) {
     return ElementRange{group * 256, std::min<std::uint64_t>(rows, (group + 1) * 256)};
   };
-  plan.buffers = {
-      {"values", n[2], smallFloat, {}},
-      {"vector", rows, smallFloat, {}},
-      {"columns", n[2],
-       [=](std::uint64_t i) { return static_cast<std::uint32_t>((i / perRow + i % perRow) % rows); },
-       [=](std::uint64_t group) {
-         const auto [first, last] = rowsOf(group);
-         return std::vector<ElementRange>{{first * perRow, last * perRow}};
-       }},
-      {"rowStarts", rows + 1, [=](std::uint64_t i) { return static_cast<std::uint32_t>(i * perRow); },
-       [=](std::uint64_t group) {
-         const auto [first, last] = rowsOf(group);
-         return std::vector<ElementRange>{{first, last + 1}};
-       }},
-      {"out", rows, {}, {}}};
+  plan.buffers = {{"values", n[2], smallFloat, {}},
+                  {"vector", rows, smallFloat, {}},
+                  {"columns", n[2],
+                   [=](std::uint64_t i) { return static_cast<std::uint32_t>((i / perRow + i % perRow) % rows); },
+                   [=](std::uint64_t group) {
+                     const auto [first, last] = rowsOf(group);
+                     return std::vector<ElementRange>{{first * perRow, last * perRow}};
+                   }},
+                  {"rowStarts", rows + 1, [=](std::uint64_t i) { return static_cast<std::uint32_t>(i * perRow); },
+                   [=](std::uint64_t group) {
+                     const auto [first, last] = rowsOf(group);
+                     return std::vector<ElementRange>{{first, last + 1}};
+                   }},
+                  {"out", rows, {}, {}}};
   single(plan, over("spmv_csr_scalar", rows, 256, {"values", "vector", "columns", "rowStarts", rows, "out"}));
   return plan;
 }
@@ -263,8 +278,7 @@ Plan nbody(const Numbers& n) {
                   {"newPosition", words, {}, {}},
                   {"newVelocity", words, {}, {}}};
   const PlanLaunch launch = over(
-      "nbody", n[0], 256,
-      {"position", "velocity", n[0] / 256, 0.005f, 50.0f, "tile", "newPosition", "newVelocity"});
+      "nbody", n[0], 256, {"position", "velocity", n[0] / 256, 0.005f, 50.0f, "tile", "newPosition", "newVelocity"});
   plan.launches = {launch};
   plan.timed = shortened(launch, 2, n[0] / 256, 1, 2);
   return plan;
@@ -282,16 +296,9 @@ Plan bitonicsort(const Numbers& n) {
       plan.launches.push_back(pass(stage, p));
   // Pair distance 2^d occurs once in each stage from d on.
   std::vector<double> counts;
-  for (std::uint32_t d = 0; d < stages; ++d) {
+  for (std::uint32_t d = 0; d < stages; ++d)
     counts.push_back(stages - d);
-    plan.migratedBytes += counts.back() * migratedBytes(d, 64, n[0] * 4.0);
-  }
-  const auto picks = distancePicks(stages - 1);
-  const auto share = nearestShare(counts, picks);
-  for (std::size_t i = 0; i < picks.size(); ++i) {
-    plan.timed.push_back(pass(stages - 1, stages - 1 - picks[i]));
-    plan.timed.back().weight = share[i];
-  }
+  plan.timed = byDistance(counts, 64, n[0] * 4.0, [&](std::uint32_t d) { return pass(stages - 1, stages - 1 - d); });
   plan.copies = 1;
   plan.copiedBytes = n[0] * 4.0;
   plan.synchronizations = 1;
@@ -305,16 +312,9 @@ Plan fastwalshtransform(const Numbers& n) {
   const auto pass = [&](std::uint32_t step) {
     return over("fastwalshtransform", n[0] / 2, 256, {"array", 1U << step});
   };
-  for (std::uint32_t step = 0; step < passes; ++step) {
+  for (std::uint32_t step = 0; step < passes; ++step)
     plan.launches.push_back(pass(step));
-    plan.migratedBytes += migratedBytes(step, 256, n[0] * 4.0);
-  }
-  const auto picks = distancePicks(passes - 1);
-  const auto share = nearestShare(std::vector<double>(passes, 1), picks);
-  for (std::size_t i = 0; i < picks.size(); ++i) {
-    plan.timed.push_back(pass(picks[i]));
-    plan.timed.back().weight = share[i];
-  }
+  plan.timed = byDistance(std::vector<double>(passes, 1), 256, n[0] * 4.0, pass);
   plan.copies = 1;
   plan.copiedBytes = n[0] * 4.0;
   plan.synchronizations = 1;
@@ -330,9 +330,7 @@ Plan pagerank(const Numbers& n) {
       {"rowStarts", rows + 1, [=](std::uint64_t i) { return static_cast<std::uint32_t>(i * perRow); },
        [](std::uint64_t row) { return std::vector<ElementRange>{{row, row + 2}}; }},
       {"columns", rows * perRow,
-       [=](std::uint64_t i) {
-         return static_cast<std::uint32_t>(i % perRow * 2 + (dispatch::SplitMix64::mix(i) & 1));
-       },
+       [=](std::uint64_t i) { return static_cast<std::uint32_t>(i % perRow * 2 + (dispatch::SplitMix64::mix(i) & 1)); },
        [=](std::uint64_t row) { return std::vector<ElementRange>{{row * perRow, (row + 1) * perRow}}; }},
       {"values", rows * perRow, [=](std::uint64_t) { return std::bit_cast<std::uint32_t>(link); }, {}},
       {"x", rows, [=](std::uint64_t) { return std::bit_cast<std::uint32_t>(share); }, {}},
@@ -376,9 +374,9 @@ Plan floydwarshall(const Numbers& n) {
   Plan plan;
   const std::uint64_t cells = std::uint64_t{n[0]} * n[0];
   const std::uint32_t nodes = n[0];
-  plan.buffers = {{"distance", cells,
-                   [=](std::uint64_t i) { return i / nodes == i % nodes ? 0 : smallInteger(i); }, {}},
-                  {"path", cells, [=](std::uint64_t i) { return static_cast<std::uint32_t>(i / nodes); }, {}}};
+  plan.buffers = {
+      {"distance", cells, [=](std::uint64_t i) { return i / nodes == i % nodes ? 0 : smallInteger(i); }, {}},
+      {"path", cells, [=](std::uint64_t i) { return static_cast<std::uint32_t>(i / nodes); }, {}}};
   for (std::uint32_t k = 0; k < nodes; ++k) {
     PlanLaunch launch;
     launch.kernel = "floydwarshall";
@@ -401,13 +399,17 @@ Plan nw(const Numbers& n) {
   Plan plan;
   const std::uint64_t pitch = n[0] + 1;
   const std::uint32_t blocks = n[0] / side;
-  plan.buffers = {{"reference", pitch * pitch,
-                   [=](std::uint64_t i) { return static_cast<std::uint32_t>(smallInteger(i) % 16) - 4; }, {}},
-                  {"scores", pitch * pitch,
+  plan.buffers = {{"reference",
+                   pitch * pitch,
+                   [=](std::uint64_t i) { return static_cast<std::uint32_t>(smallInteger(i) % 16) - 4; },
+                   {}},
+                  {"scores",
+                   pitch * pitch,
                    [=](std::uint64_t i) {
                      const std::uint64_t row = i / pitch, column = i % pitch;
-                     return row == 0 || column == 0 ? static_cast<std::uint32_t>(-static_cast<int>(row + column) * penalty)
-                                                    : 0;
+                     return row == 0 || column == 0
+                                ? static_cast<std::uint32_t>(-static_cast<int>(row + column) * penalty)
+                                : 0;
                    },
                    {}}};
   const auto upper = [&](std::uint32_t diagonal) {

@@ -23,8 +23,8 @@ struct PlanBuffer {
   std::string name;
   std::uint64_t elements = 0;
   std::function<std::uint32_t(std::uint64_t)> value; ///< of an element; none: zero
-  /// The elements that a workgroup reads, for buffers whose contents decide addresses or the path taken. The contents of
-  /// others do not matter for time: they stay zero where only time is asked for.
+  /// The elements that a workgroup reads, for buffers whose contents decide addresses or the path taken. The contents
+  /// of others do not matter for time: they stay zero where only time is asked for.
   std::function<std::vector<ElementRange>(std::uint64_t workgroup)> steers;
 };
 
@@ -46,6 +46,7 @@ struct PlanLaunch {
   std::vector<PlanArgument> arguments;
   std::uint32_t dynamicLdsBytes = 0;
   double weight = 1;
+  double migratedBytes = 0; ///< that it touches after another XCD wrote them in the launch before
 };
 
 /// A program at a size.
@@ -53,12 +54,10 @@ struct Plan {
   std::string object; ///< programs/<object>.hip
   std::vector<PlanBuffer> buffers;
   std::vector<PlanLaunch> launches; ///< the whole sequence
-  /// What stands for the sequence's time: launches that differ little are represented by some of them, long loops by two
-  /// shorter ones whose difference is the time of the rest. Weights add up to that.
+  /// What stands for the sequence's time: launches that differ little are represented by some of them, long loops by
+  /// two shorter ones whose difference is the time of the rest. Weights add up to that.
   std::vector<PlanLaunch> timed;
   double copies = 0, copiedBytes = 0, synchronizations = 0; ///< of the host within the measured time
-  /// Bytes that a launch touches after another XCD wrote them in the launch before, over all launches.
-  double migratedBytes = 0;
 };
 
 /// Names in order. Sizes are written as in the measured data ("1024x1024_mask3").

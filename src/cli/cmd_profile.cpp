@@ -4,6 +4,7 @@
 #include "program/program.h"
 #include "report/profile_json.h"
 #include "report/profile_text.h"
+#include "report/profile_trace.h"
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,8 @@ namespace {
 struct Arguments {
   std::string object, dispatch, chip = "mi300x", kernel;
   std::optional<std::size_t> onlyCase;
+  std::string trace; ///< file; empty: none
+  report::TraceWindow window;
   unsigned top = 3;
   bool json = false;
 };
@@ -26,6 +29,9 @@ Result<int> run(const Arguments& arguments) {
   if (arguments.onlyCase && *arguments.onlyCase >= dispatch.cases.size())
     return usageError("--case {}: {} has cases 0 to {}", *arguments.onlyCase, arguments.dispatch,
                       dispatch.cases.size() - 1);
+  if (!arguments.trace.empty() && dispatch.cases.size() > 1 && !arguments.onlyCase)
+    return usageError("--trace: {} has {} cases, choose one with --case", arguments.dispatch, dispatch.cases.size());
+  ASMEVO_TRY(const timing::Chip chip, timing::loadChip(arguments.chip));
   ASMEVO_TRY(const auto device, device::makeSimulator(arguments.chip));
   ASMEVO_TRY(const auto codec, isa::Codec::create(object));
   ASMEVO_TRY(const program::Program program, program::Program::recover(object, *codec));
@@ -37,11 +43,17 @@ Result<int> run(const Arguments& arguments) {
     ASMEVO_TRY(const object::Kernel* kernel,
                object.findKernel(arguments.kernel.empty() ? launch.kernel : arguments.kernel));
     ASMEVO_TRY(const auto loaded, device->load(object, kernel->name));
-    auto estimate = loaded->time(launch);
+    timing::Timeline timeline;
+    auto estimate = [&]() -> Result<timing::Estimate> {
+      ASMEVO_TRY(const device::TracedCase sampled, loaded->sample(launch, chip));
+      return sampled.estimate(chip, arguments.trace.empty() ? nullptr : &timeline);
+    }();
     if (!estimate)
       return Error{estimate.error().kind, fmt::format("{}: {}", launch.name, estimate.error().message)};
     ASMEVO_TRY(const report::Profile profile,
                report::buildProfile(object, *kernel, program, *std::move(estimate), launch.name, *device));
+    if (!arguments.trace.empty())
+      ASMEVO_CHECK(writeFileAtomic(arguments.trace, report::chromeTrace(profile, timeline, arguments.window)));
     if (arguments.json)
       cases.push_back(report::profileJson(profile, arguments.top));
     else
@@ -67,6 +79,14 @@ void addProfile(CLI::App& app, int& exit) {
   command->add_option("--top", arguments->top, "List the instructions of that many of the hottest blocks")
       ->capture_default_str()
       ->check(CLI::Range(0U, 10000U));
+  command->add_option("--trace", arguments->trace, "Write the simulated CU's run for Perfetto or chrome://tracing");
+  command->add_option("--trace-from", arguments->window.from, "First clk whose instructions the trace shows")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--trace-slices", arguments->window.slices, "Slices of instructions and stalls in the trace, about")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{100}, std::size_t{5'000'000}));
   command->add_flag("--json", arguments->json, "Report as json");
   command->callback([arguments, &exit] {
     const auto code = run(*arguments);

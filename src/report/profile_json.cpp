@@ -28,6 +28,10 @@ json regionJson(const HotRegion& region) {
 } // namespace
 
 json estimateJson(const timing::Estimate& e, bool modelled) {
+  json resources = json::array();
+  for (const timing::ResourceUse& use : e.resources)
+    resources.push_back(
+        {{"name", use.name}, {"busy", use.share}, {"achieved", use.achieved}, {"peak", use.peak}, {"unit", use.unit}});
   json utilisation = json::object();
   for (const auto& [unit, share] : e.utilisation)
     utilisation[unit] = share;
@@ -47,7 +51,14 @@ json estimateJson(const timing::Estimate& e, bool modelled) {
           {"bytes",
            {{"asked", e.usedBytes}, {"l1", e.l1Bytes}, {"l2", e.l2Bytes}, {"mall", e.mallBytes}, {"hbm", e.hbmBytes}}},
           {"l1_hit_rate", e.l1HitRate},
-          {"l2_hit_rate", e.l2HitRate}};
+          {"l2_hit_rate", e.l2HitRate},
+          {"mall_hit_rate", e.mallHitRate},
+          {"scalar_hit_rate", e.scalarHitRate},
+          {"instruction_hit_rate", e.fetchHitRate},
+          {"vector_requests", e.vectorRequests},
+          {"vector_sectors", e.vectorSectors},
+          {"flops", e.flops},
+          {"resources", std::move(resources)}};
 }
 
 json profileJson(const Profile& profile, unsigned top) {
@@ -60,6 +71,11 @@ json profileJson(const Profile& profile, unsigned top) {
         listing.push_back({{"address", line.address},
                            {"text", line.text},
                            {"issued", line.cost.issued},
+                           {"active_lanes", line.cost.activeLanes},
+                           {"requests", line.cost.requests},
+                           {"sectors", line.cost.sectors},
+                           {"bytes_used", line.cost.bytesUsed},
+                           {"lds_conflict_clk", line.cost.conflictClk},
                            {"cycles", timing::instructionCycles(line.cost)},
                            {"stall_cycles", stallsJson(line.cost.byReason)}});
       block["instructions"] = std::move(listing);

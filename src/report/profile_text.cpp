@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace asmevo::report {
 namespace {
@@ -60,26 +61,93 @@ std::string regionTable(std::string_view title, const std::vector<HotRegion>& re
   return text;
 }
 
+/// "  MFMA   82.1 %  ################....     812.40 of     990.10 TFLOP/s".
+std::string roofs(const timing::Estimate& e) {
+  constexpr std::size_t barWidth = 20;
+  std::string text =
+      fmt::format("\n{:<12} {:>7}  {:<{}} {:>10}    {:>10}\n", "roofs", "busy %", "", barWidth, "achieved", "peak");
+  for (const timing::ResourceUse& use : e.resources) {
+    const auto filled = static_cast<std::size_t>(std::lround(std::clamp(use.share, 0.0, 1.0) * barWidth));
+    text += fmt::format("  {:<10} {:>7.1f}  {:#<{}}{:.<{}} {:>10.2f} of {:>10.2f} {}\n", use.name, 100 * use.share, "",
+                        filled, "", barWidth - filled, use.achieved, use.peak, use.unit);
+  }
+  if (e.flops > 0)
+    text += fmt::format("  {}FLOP{}\n", count(e.flops),
+                        e.hbmBytes > 0 ? fmt::format(", {:.1f} per byte of HBM", e.flops / e.hbmBytes) : "");
+  return text;
+}
+
+/// Which roof is nearest, and how near.
+std::string position(const timing::Estimate& e) {
+  if (e.resources.empty())
+    return e.bound;
+  const timing::ResourceUse& nearest = e.resources.front();
+  const std::string near = fmt::format("{} busy {:.0f} % of the time ({:.2f} of {:.2f} {})", nearest.name,
+                                       100 * nearest.share, nearest.achieved, nearest.peak, nearest.unit);
+  return e.bound == nearest.name ? near : fmt::format("{}; nearest unit: {}", e.bound, near);
+}
+
+std::string memoryTable(const timing::Estimate& e) {
+  if (e.vectorRequests <= 0 && e.l1Bytes <= 0 && e.hbmBytes <= 0)
+    return {};
+  std::string text = fmt::format("\n{:<22} {:>11} {:>7}\n", "memory", "bytes", "hit %");
+  const auto line = [&](std::string_view what, double amount, std::optional<double> hit) {
+    text += fmt::format("  {:<20} {:>11} {:>7}\n", what, amount > 0 ? bytes(amount) : "",
+                        hit ? fmt::format("{:.1f}", 100 * *hit) : "");
+  };
+  line("asked for by lanes", e.usedBytes, std::nullopt);
+  line("vector L1", e.l1Bytes, e.l1HitRate);
+  line("L2", e.l2Bytes, e.l2HitRate);
+  line("Infinity Cache", e.mallBytes, e.mallHitRate);
+  line("HBM", e.hbmBytes, std::nullopt);
+  line("scalar cache", 0, e.scalarHitRate);
+  line("instruction cache", 0, e.fetchHitRate);
+  if (e.vectorRequests > 0)
+    text += fmt::format("  {:.1f} sectors of 64 bytes per vector request, {:.0f} % of their bytes asked for\n",
+                        e.vectorSectors / e.vectorRequests, percent(e.usedBytes, 64 * e.vectorSectors));
+  return text;
+}
+
+/// Mean active lanes of the vector instructions of a listing or the whole.
+double meanLanes(const timing::Estimate& e) {
+  double lanes = 0, issued = 0;
+  for (const timing::InstructionProfile& i : e.instructions) {
+    lanes += i.activeLanes * static_cast<double>(i.issued);
+    issued += static_cast<double>(i.issued);
+  }
+  return issued > 0 ? lanes / issued : 0;
+}
+
+/// What memory instructions add to their line.
+std::string memoryNote(const timing::InstructionProfile& cost) {
+  if (cost.sectors > 0)
+    return fmt::format("   [{:.1f} sectors, {:.0f} % used]", cost.sectors / std::max(1.0, cost.requests),
+                       percent(cost.bytesUsed, 64 * cost.sectors));
+  if (cost.conflictClk > 0)
+    return fmt::format("   [+{:.1f} clk of bank conflicts]", cost.conflictClk / std::max(1.0, cost.requests));
+  return {};
+}
+
 std::string listing(const HotRegion& region, double totalCycles) {
   std::vector<std::size_t> columns;
   for (std::size_t s = 1; s < timing::stallCount; ++s)
     if (region.cost.byReason[s] > 0)
       columns.push_back(s);
-  std::string text = fmt::format("\nblock {:#x}..{:#x}, {:.1f} % of the time\n  {:>9} {:>7} {:>7}", region.begin,
-                                 region.end, 100 * region.cost.share, "issued", "time %", "stall %");
+  std::string text = fmt::format("\nblock {:#x}..{:#x}, {:.1f} % of the time\n  {:>9} {:>5} {:>7} {:>7}", region.begin,
+                                 region.end, 100 * region.cost.share, "issued", "lanes", "time %", "clk");
   for (const std::size_t s : columns)
     text += fmt::format(" {:>8}", shortNames[s]);
   text += "\n";
   for (const ProfiledInstruction& line : region.listing) {
-    text += fmt::format("  {:>9} {:>7.2f} {:>7.2f}", count(static_cast<double>(line.cost.issued)),
+    const auto issues = static_cast<double>(std::max<std::uint64_t>(1, line.cost.issued));
+    text += fmt::format("  {:>9} {:>5} {:>7.2f} {:>7.1f}", count(static_cast<double>(line.cost.issued)),
+                        line.cost.issued ? fmt::format("{:.1f}", line.cost.activeLanes) : "",
                         percent(timing::instructionCycles(line.cost), totalCycles),
-                        percent(line.cost.stallCycles, totalCycles));
+                        timing::instructionCycles(line.cost) / issues);
     for (const std::size_t s : columns)
-      text += line.cost.byReason[s] > 0
-                  ? fmt::format(" {:>8}", count(line.cost.byReason[s] /
-                                                static_cast<double>(std::max<std::uint64_t>(1, line.cost.issued))))
-                  : fmt::format(" {:>8}", ".");
-    text += fmt::format("  {:#x}: {}\n", line.address, line.text);
+      text += line.cost.byReason[s] > 0 ? fmt::format(" {:>8.1f}", line.cost.byReason[s] / issues)
+                                        : fmt::format(" {:>8}", ".");
+    text += fmt::format("  {:#x}: {}{}\n", line.address, line.text, memoryNote(line.cost));
   }
   return text;
 }
@@ -89,7 +157,7 @@ std::string listing(const HotRegion& region, double totalCycles) {
 std::string estimateText(const timing::Estimate& e, bool modelled) {
   std::string text = fmt::format("  {:.0f} cycles, {:.2f} us at {:.0f} MHz{}\n", e.cycles, e.microseconds, e.clockMhz,
                                  modelled ? " (modelled)" : "");
-  text += fmt::format("  bound by {}; {} workgroups, {} per CU, {} waves per SIMD, limited by {}\n", e.bound,
+  text += fmt::format("  bound by {}\n  {} workgroups, {} per CU, {} waves per SIMD, limited by {}\n", position(e),
                       e.workgroups, e.workgroupsPerCu, e.wavesPerSimd, e.occupancyLimiter);
   text += fmt::format("  {} wave-instructions; busy:", count(e.waveInstructions));
   for (const auto& [unit, share] : e.utilisation)
@@ -119,13 +187,15 @@ std::string profileText(const Profile& profile, unsigned top) {
   for (const std::size_t s : order)
     text += fmt::format(", {} {:.1f} %", timing::stallName(static_cast<Stall>(s)),
                         percent(profile.byReason[s], profile.totalCycles));
-  text += "\n";
+  text += fmt::format("\n  {:.1f} of 64 lanes active on average\n", meanLanes(profile.estimate));
   text += regionTable("hot loops", profile.loops, std::max(top, 5U));
   text += regionTable("hot blocks", profile.blocks, std::max(top, 10U));
   for (std::size_t i = 0; i < profile.blocks.size() && i < top; ++i)
     text += listing(profile.blocks[i], profile.totalCycles);
   if (top && !profile.blocks.empty())
-    text += "\nStall columns: cycles per issue.\n";
+    text += "\nclk and stall columns: cycles per issue; clk includes the issue slot of 4.\n";
+  text += roofs(profile.estimate);
+  text += memoryTable(profile.estimate);
   return text;
 }
 

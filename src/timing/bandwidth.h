@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 
 namespace asmevo::timing {
 
@@ -23,47 +22,41 @@ class BandwidthServer {
 };
 
 /// A memory that needs many reads at a time to reach its rate: with `n` bytes outstanding it gives
-/// rate * n / (n + half). That is how MI300X answers 1 to 16 loads in flight per wave (facts: cdna3.md section 1.6),
-/// and what reordering queues of DRAM controllers do. The slow-down overlaps with the latency: a short burst does not
-/// see it.
-class DeepQueueServer {
+/// rate * n / (n + half). That is how MI300X answers 1 to 16 loads in flight per wave (facts: cdna3.md section 1.6), and
+/// what reordering queues of DRAM controllers do. Reads are served in batches, each after a pause of half / rate in
+/// which it collects what arrives. The pause overlaps with the latency: a short burst hardly sees it.
+class BatchServer {
  public:
   /// `bytesPerClk` is the memory's rate; what a requester can take may be less.
-  DeepQueueServer(double bytesPerClk, double halfRateBytes, double requesterBytesPerClk)
-      : deepRate(bytesPerClk), rate(std::min(bytesPerClk, requesterBytesPerClk)), half(halfRateBytes) {}
+  BatchServer(double bytesPerClk, double halfRateBytes, double requesterBytesPerClk)
+      : rate(bytesPerClk), requesterRate(std::min(bytesPerClk, requesterBytesPerClk)), pause(halfRateBytes / bytesPerClk) {}
   /// A write takes its time at the full rate, nobody waits for it; returns the clk until its turn.
   double write(double now, double bytes) {
-    const double wait = std::max(0.0, queueFree - now);
-    queueFree = std::max(now, queueFree) + bytes / rate;
-    slowFree = std::max(now, slowFree) + bytes / deepRate;
-    busy += bytes / rate;
-    return wait;
+    batchEnd = std::max(now, batchEnd) + bytes / rate;
+    return queue(now, bytes);
   }
   /// Completion of a read of `bytes` that arrives at `now` and takes `latency` when nothing is in its way.
   double read(double now, double bytes, double latency) {
-    while (!outstanding.empty() && outstanding.front().until <= now) {
-      outstandingBytes -= outstanding.front().bytes;
-      outstanding.pop_front();
+    if (now > open) {
+      open = std::max(now, batchEnd) + pause;
+      batchEnd = open;
     }
-    outstandingBytes += bytes;
-    const double shortest = bytes / rate;
-    const double wait = std::max(0.0, queueFree - now);
-    queueFree = std::max(now, queueFree) + shortest;
-    slowFree = std::max(now, slowFree) + bytes / deepRate * (1 + half / outstandingBytes);
-    busy += shortest;
-    last = std::max({last, now + latency + wait, slowFree});
-    outstanding.push_back({last, bytes});
-    return last;
+    batchEnd += bytes / rate;
+    return std::max(now + latency + queue(now, bytes), batchEnd);
   }
   double busyClk() const { return busy; }
 
  private:
-  struct Request {
-    double until, bytes;
-  };
-  double deepRate, rate, half;
-  double queueFree = 0, slowFree = 0, last = 0, busy = 0, outstandingBytes = 0;
-  std::deque<Request> outstanding;
+  double queue(double now, double bytes) {
+    const double start = std::max(now, queueFree);
+    queueFree = start + bytes / requesterRate;
+    busy += bytes / rate;
+    return start - now;
+  }
+
+  double rate, requesterRate, pause;
+  double open = -1; ///< the latest batch takes reads until then
+  double batchEnd = 0, queueFree = 0, busy = 0;
 };
 
 } // namespace asmevo::timing

@@ -70,7 +70,8 @@ double L2Cache::queueAt(std::size_t channel, const LineRequest& request, double 
     // bytes cost some 6 % (facts: mi308x_fp8gemm_blockscale_measured.csv).
     spread = std::clamp(period / std::gcd(step, period), (channels + 3) / 4, channels);
   }
-  const double each = own * cus / static_cast<double>(spread);
+  add(channel, own);
+  const double each = own * (cus - 1) / static_cast<double>(spread);
   for (std::size_t c = channel % (channels / spread); c < channels; c += channels / spread)
     add(c, each);
   return wait;

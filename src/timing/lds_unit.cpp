@@ -42,7 +42,9 @@ LdsUnit::Reply LdsUnit::issue(unsigned simd, std::uint32_t wave, const Request& 
   if (!request.sendsData)
     start = std::max(start, port.outFree);
   port.orderFree = request.bankClk ? banks.book(start, request.bankClk, issued) : start;
-  const double end = std::max(start + transfer, port.orderFree);
+  // Data follow the address (gfx950 traces: write_b32 to the end of its wait 52-56, write2_b32 60, write_b128 72).
+  const double data = start + (request.sendsData ? p.ldsAddressClk : 0);
+  const double end = std::max(data + transfer, port.orderFree);
   if (!request.sendsData)
     port.outFree = end;
   portBusy += transfer;

@@ -34,7 +34,7 @@ class MemorySide {
   const Parameters& p;
   ChipLoad chip;
   BandwidthServer fabric;
-  DeepQueueServer hbm;
+  BatchServer hbm;
   double chipBytes = 0; ///< that have gone through the Infinity Cache, all CUs
   struct Fetched {
     std::uint64_t tag = ~std::uint64_t{0};

@@ -136,7 +136,9 @@ void addResources(Estimate& estimate, const Parameters& p, const std::vector<isa
   add("fabric", (estimate.mallBytes + estimate.hbmBytes) / seconds / tera,
       p.fabricBytesPerClkPerXcd * p.xcds * hertz / tera, "TB/s");
   add("HBM", estimate.hbmBytes / seconds / tera, p.hbmBytesPerSecond / tera, "TB/s");
-  std::ranges::stable_sort(estimate.resources, std::greater{}, &ResourceUse::share);
+  std::ranges::sort(estimate.resources, [](const ResourceUse& a, const ResourceUse& b) {
+    return a.share != b.share ? a.share > b.share : a.name < b.name;
+  });
 }
 
 } // namespace asmevo::timing

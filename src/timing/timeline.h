@@ -8,6 +8,9 @@
 
 namespace asmevo::timing {
 
+/// Clk of an instruction that nothing holds up; what it takes beyond is a stall.
+inline constexpr Clk issueSlotClk = 4;
+
 struct TimelineIssue {
   std::uint32_t offset = 0; ///< of the instruction, from the code base
   IssueEvent event;

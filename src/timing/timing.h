@@ -106,6 +106,7 @@ struct Launch {
   unsigned wavesPerWorkgroup = 1;
   unsigned vgprs = 0, sgprs = 0; ///< allocated per wave
   std::uint32_t ldsBytes = 0;    ///< per workgroup, static + dynamic
+  bool warmData = true;          ///< earlier launches may have left the data in the Infinity Cache
   double kernargClk = 0;         ///< first read of the kernel arguments where they lie in host memory; 0: like other data
   double footprintBytes = 0;     ///< memory that the dispatch touches, where known; 0: judged from the traces
   /// Workgroups per dimension, dispatched over x first; {0, 0, 0}: one dimension.

@@ -8,8 +8,9 @@
 namespace asmevo::timing {
 namespace {
 
-/// Rounds of resident workgroups that are simulated; the steady ones among them stand for the others.
-constexpr std::uint64_t mostRounds = 3;
+/// Rounds of resident workgroups that are simulated; the steady ones among them stand for the others. Of short
+/// workgroups more, up to some wave-instructions: caches have to fill before what they write back is seen.
+constexpr std::uint64_t mostRounds = 3, mostShortRounds = 64, shortInstructions = 200'000;
 /// What stays open even of a fully simulated CU: that the other CUs are not the first.
 constexpr double leastSlack = 0.01;
 
@@ -26,7 +27,8 @@ double spreadOf(const std::vector<double>& values) {
 }
 
 /// Clk per workgroup in steady state: between the first round's end, when every start-up effect is over, and the point
-/// where slots stay empty. `slack`: how much the two halves of that time differ.
+/// where slots stay empty. `slack`: how far the time that workgroups spend says otherwise; in steady state it is that
+/// of as many as are resident.
 struct Pace {
   double clk = 0, slack = 0;
 };
@@ -34,16 +36,19 @@ Pace paceOf(const CuResult& run, std::size_t residents) {
   const auto count = run.workgroupEnds.size();
   Pace pace;
   pace.clk = static_cast<double>(run.end) / static_cast<double>(count);
-  pace.slack = count > residents ? 0.1 : 0;
-  if (count < 2 * residents)
+  if (count < 2 * residents) {
+    pace.slack = count > residents ? 0.1 : 0;
     return pace;
-  const std::size_t first = residents - 1, last = count > 2 * residents ? count - residents - 1 : count - 1;
-  const auto between = [&](std::size_t a, std::size_t b) {
-    return static_cast<double>(run.workgroupEnds[b] - run.workgroupEnds[a]) / static_cast<double>(b - a);
-  };
-  pace.clk = between(first, last);
-  if (const std::size_t half = (first + last) / 2; half > first && half < last && pace.clk > 0)
-    pace.slack = std::abs(between(first, half) - between(half, last)) / pace.clk / 2;
+  }
+  const std::size_t last = count > 2 * residents ? count - residents - 1 : count - 1;
+  const std::size_t first = count > 2 * mostRounds * residents ? count / 2 : residents - 1;
+  pace.clk =
+      static_cast<double>(run.workgroupEnds[last] - run.workgroupEnds[first]) / static_cast<double>(last - first);
+  double spent = 0;
+  for (std::size_t i = first + 1; i <= last; ++i)
+    spent += static_cast<double>(run.spans[i].second - run.spans[i].first);
+  spent /= static_cast<double>((last - first) * residents);
+  pace.slack = spent > 0 ? std::abs(pace.clk / spent - 1) : 0;
   return pace;
 }
 
@@ -184,8 +189,9 @@ Status WholeChip::runRounds() {
     instructions += group.instructions;
   instructionsEach = std::max<std::uint64_t>(1, instructions / set.groups.size());
   const std::uint64_t full = std::max<std::uint64_t>(1, place.fullRounds()), residents = place.residents;
-  const std::uint64_t rounds =
-      std::clamp<std::uint64_t>(simulationBudget / (instructionsEach * residents), 1, mostRounds);
+  const std::uint64_t round = instructionsEach * residents;
+  const std::uint64_t rounds = std::max(std::clamp<std::uint64_t>(simulationBudget / round, 1, mostRounds),
+                                        std::min(shortInstructions / round, mostShortRounds));
   const std::uint64_t count = std::min(full, std::max<std::uint64_t>(rounds * residents, 2));
   const std::vector<unsigned> traces = sequence(count);
   ASMEVO_TRY(const CuResult result, simulate(traces, place.residents, place.load, true));

@@ -11,7 +11,7 @@ namespace {
 using dispatch::Case;
 
 /// Size variants of one case that are kept though they execute nothing new.
-constexpr std::size_t keptSizes = 6;
+constexpr std::size_t keptSizes = 12;
 
 std::optional<dispatch::Difference> bitDifference(const dispatch::Buffer& buffer, const Bytes& expected,
                                                   const Bytes& actual) {

@@ -365,27 +365,44 @@ class Maker {
         sized(c, {{extents[i].argument, change(extents[i].value)}}, "");
     };
     each([](std::uint64_t v) { return v - 1; });
+    // Inside one wave.
+    each([](std::uint64_t v) { return v / 40 + 1; });
     all("sizes / 3 + 1", [](std::uint64_t v) { return v / 3 + 1; });
-    all("sizes / 7 + 1", [](std::uint64_t v) { return v / 7 + 1; });
     all("sizes 1", [](std::uint64_t) { return std::uint64_t{1}; });
     all("sizes 0", [](std::uint64_t) { return std::uint64_t{0}; });
     each([](std::uint64_t v) { return v / 2 + 1; });
+    all("sizes / 7 + 1", [](std::uint64_t v) { return v / 7 + 1; });
     // To the edge of a tile, and one beyond.
     each([](std::uint64_t v) { return v > 64 ? (v - 1) / 64 * 64 : v / 2; });
     each([](std::uint64_t v) { return v > 65 ? (v - 2) / 64 * 64 + 1 : v / 3 + 1; });
     each([](std::uint64_t) { return std::uint64_t{1}; });
     each([](std::uint64_t) { return std::uint64_t{0}; });
-    each([](std::uint64_t v) { return v / 40 + 1; });
+  }
+
+  void shaped(std::size_t c, VariantKind kind, unsigned dimension, std::uint32_t grid, std::uint32_t workgroup,
+              const std::string& name) {
+    if (grid == 0 || workgroup == 0 || !hasRoom(c))
+      return;
+    Case launch = parent(c);
+    launch.gridSize[dimension] = grid;
+    launch.workgroupSize[dimension] = workgroup;
+    launch.name += ", " + name;
+    add(c, kind, std::move(launch));
   }
 
   void grids(std::size_t c) {
     for (unsigned d = 0; d < 3; ++d) {
-      if (parent(c).gridSize[d] <= 1 || parent(c).gridSize[d] > extentLimit || !hasRoom(c))
-        continue;
-      Case launch = parent(c);
-      launch.gridSize[d] += launch.workgroupSize[d];
-      launch.name += fmt::format(", one more workgroup in {}", "xyz"[d]);
-      add(c, VariantKind::grid, std::move(launch));
+      const std::uint32_t grid = parent(c).gridSize[d], workgroup = parent(c).workgroupSize[d];
+      const char axis = "xyz"[d];
+      if (grid > 1 && grid < extentLimit)
+        shaped(c, VariantKind::grid, d, grid + workgroup, workgroup, fmt::format("one more workgroup in {}", axis));
+      if (grid > workgroup)
+        shaped(c, VariantKind::grid, d, workgroup, workgroup, fmt::format("one workgroup in {}", axis));
+      if (workgroup > 3 && grid < extentLimit) {
+        const std::uint32_t groups = (grid + workgroup - 1) / workgroup;
+        for (const std::uint32_t size : {workgroup / 2, workgroup - 1, workgroup / 3})
+          shaped(c, VariantKind::workgroup, d, groups * size, size, fmt::format("workgroups of {} in {}", size, axis));
+      }
     }
   }
 
@@ -398,15 +415,16 @@ class Maker {
 } // namespace
 
 std::string_view variantKindName(VariantKind kind) {
-  static constexpr std::array<std::string_view, 9> names = {"floats permuted",
-                                                            "boundary values",
-                                                            "NaN and infinity",
-                                                            "random codes",
-                                                            "cancelling halves",
-                                                            "negative rows",
-                                                            "integers",
-                                                            "sizes",
-                                                            "grid"};
+  static constexpr std::array<std::string_view, 10> names = {"floats permuted",
+                                                             "boundary values",
+                                                             "NaN and infinity",
+                                                             "random codes",
+                                                             "cancelling halves",
+                                                             "negative rows",
+                                                             "integers",
+                                                             "sizes",
+                                                             "grid",
+                                                             "workgroup size"};
   return names[static_cast<std::size_t>(kind)];
 }
 

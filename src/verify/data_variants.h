@@ -25,7 +25,9 @@ enum class VariantKind : std::uint8_t {
   negative,   ///< every other row below zero: maxima that start at zero
   integers,   ///< one integer buffer permuted, with its own least and greatest values mixed in
   sizes,      ///< smaller scalar arguments, one or all of them
-  grid,       ///< one more workgroup in a dimension, which bounds checks have to stop
+  grid,       ///< one more workgroup in a dimension, which bounds checks have to stop; or only one, for loops over what
+              ///< the grid leaves
+  workgroup,  ///< other workgroup sizes over the same grid, odd ones among them
 };
 std::string_view variantKindName(VariantKind kind);
 /// Data of floats, as against sizes and integers, which may lead out of bounds.

@@ -310,8 +310,7 @@ TEST(CalibrationProgram, FloydwarshallFindsShortestPaths) {
     for (std::size_t from = 0; from < n; ++from)
       for (std::size_t via = 0; via < n; ++via)
         for (std::size_t to = 0; to < n; ++to)
-          expected[from * n + to] =
-              std::min(expected[from * n + to], expected[from * n + via] + edges[via * n + to]);
+          expected[from * n + to] = std::min(expected[from * n + to], expected[from * n + via] + edges[via * n + to]);
   EXPECT_NE(expected, edges);
   EXPECT_EQ(run.words("distance"), expected);
 }

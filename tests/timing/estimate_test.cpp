@@ -67,7 +67,7 @@ TEST(Estimate, VectorAddReachesMemoryBandwidth) {
     const Estimate e = add.run(workgroups, chip(name));
     const double achieved = VectorAdd::bytes(workgroups) / (e.cycles / (e.clockMhz * 1e6));
     const double peak = chip(name).parameter("hbm.bytesPerSecond");
-    EXPECT_GT(achieved, 0.8 * peak) << name;
+    EXPECT_GT(achieved, 0.75 * peak) << name;
     EXPECT_LE(achieved, 1.02 * peak) << name;
     EXPECT_TRUE(e.bound == "HBM" || e.bound == "fabric") << name;
     EXPECT_NEAR(e.hbmBytes / VectorAdd::bytes(workgroups), 1, 0.08) << name << ": what L2 keeps at the end is not in it";
@@ -84,7 +84,7 @@ TEST(Estimate, SmallDispatchIsLatencyNotBandwidth) {
   EXPECT_EQ(e.occupancyLimiter, "grid");
   EXPECT_GT(e.cycles, 455) << "one load from the Infinity Cache at least";
   EXPECT_LT(e.cycles, 3000);
-  EXPECT_NEAR(e.microseconds, e.cycles / 2100 + 4.2, 1e-9) << "launch floor";
+  EXPECT_NEAR(e.microseconds, e.cycles / e.clockMhz + chip().parameter("launch.floorMicroseconds"), 1e-9);
 }
 
 TEST(Estimate, TimeGrowsWithTheGrid) {

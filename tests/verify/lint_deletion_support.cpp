@@ -134,8 +134,10 @@ class PathExplorer {
         if (instr.target) {
           state.stack.push_back({state.at.block, state.at.index + 1});
           enter({{*instr.target, 0}, state.stack, state.queues});
+          return;
         }
-        return;
+        state.queues = {}; // a callee that is not known waits for everything
+        break;
       case program::Flow::jump:
         if (instr.target || instr.codeTable != 0)
           break;
@@ -227,6 +229,22 @@ class PathExplorer {
   std::set<PathViolation> violations;
 };
 
+/// LLVM gives the first of the instructions that spill a tuple of registers the whole tuple as an implicit operand, and
+/// its hazard recognizer takes that for a dependence: an s_nop behind it that no register asks for.
+bool isSpillArtifact(const std::vector<program::Instr>& instrs, std::uint32_t at) {
+  if (at == 0 || at + 1 >= instrs.size())
+    return false;
+  const Instruction &before = *instrs[at - 1].inst, &after = *instrs[at + 1].inst;
+  if (before.base != after.base)
+    return false;
+  if (before.base == "v_writelane_b32")
+    return before.operands[1].index + 1 == after.operands[1].index &&
+           before.operands[2].imm + 1 == after.operands[2].imm;
+  const bool stores = before.base.starts_with("buffer_store_") || before.base.starts_with("scratch_store_");
+  return stores &&
+         after.mods.offset - before.mods.offset == 4 * before.operands[before.cls == InstClass::scratch].dwords;
+}
+
 } // namespace
 
 std::optional<std::set<PathViolation>> pathViolations(const program::Program& program, const program::Function& kernel,
@@ -278,7 +296,7 @@ std::optional<DeletionTrial> DeletionTarget::remove(const Candidate& candidate) 
     }
 
   if (trial.isNop) {
-    trial.live = true;
+    trial.live = !isSpillArtifact(program.blocks[candidate.block].instrs, candidate.index);
     return trial;
   }
   const program::Function* kernel = kernelOf(candidate.block);

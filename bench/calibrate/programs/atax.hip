@@ -1,5 +1,5 @@
-// y = A^T (A x): the sums start from what the buffers hold (zero). A row or a column per work-item, 256 per workgroup, the running
-// sum in memory. `steps` of the sum's terms are done; `pitch` is the length of a row.
+// y = A^T (A x): the sums start from what the buffers hold (zero). A row or a column per work-item, 256 per workgroup,
+// the running sum in memory. `steps` of the sum's terms are done; `pitch` is the length of a row.
 #include "gpu.h"
 
 extern "C" __global__ void atax_rows(float* a, float* factor, float* sum, int rows, int pitch, int steps) {

@@ -1,4 +1,5 @@
-// 512-point complex FFTs in place: 64 work-items with eight points each, three radix-8 steps with exchanges through LDS.
+// 512-point complex FFTs in place: 64 work-items with eight points each, three radix-8 steps with exchanges through
+// LDS.
 #include "gpu.h"
 
 using float2 = float __attribute__((ext_vector_type(2)));

@@ -1,5 +1,5 @@
-// Transpose in blocks of 64x64 floats through LDS: 16x16 work-items, each with a 4x4 block as four float4. Workgroups go
-// over the matrix along diagonals.
+// Transpose in blocks of 64x64 floats through LDS: 16x16 work-items, each with a 4x4 block as four float4. Workgroups
+// go over the matrix along diagonals.
 #include "gpu.h"
 
 extern "C" __global__ void matrixtranspose(float4* __restrict__ out, float4* __restrict__ in, unsigned width,

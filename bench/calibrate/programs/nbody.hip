@@ -1,5 +1,5 @@
-// One step of gravitation: one body per work-item, 256 per workgroup; tiles of positions go through a global buffer that
-// all workgroups share, as in the measured program. `tiles` of them are done.
+// One step of gravitation: one body per work-item, 256 per workgroup; tiles of positions go through a global buffer
+// that all workgroups share, as in the measured program. `tiles` of them are done.
 #include "gpu.h"
 
 extern "C" __global__ void nbody(float4* position, float4* velocity, int tiles, float step, float softening,

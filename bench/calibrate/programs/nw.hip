@@ -56,5 +56,6 @@ extern "C" __global__ void nw_upper(int* reference, int* scores, int pitch, int 
 
 extern "C" __global__ void nw_lower(int* reference, int* scores, int pitch, int penalty, int diagonal, int side,
                                     int blocks) {
-  alignBlock(reference, scores, pitch, penalty, (int)blockIdx.x + blocks - diagonal, blocks - (int)blockIdx.x - 1, side);
+  alignBlock(reference, scores, pitch, penalty, (int)blockIdx.x + blocks - diagonal, blocks - (int)blockIdx.x - 1,
+             side);
 }

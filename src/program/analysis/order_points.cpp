@@ -1,10 +1,12 @@
 #include "program/analysis/order_points.h"
 
+#include "program/analysis/flow_path.h"
 #include "program/analysis/memory_dependence.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 namespace asmevo::program {
 
@@ -55,27 +57,14 @@ struct InFlight {
     for (auto at = operations.begin(); at != operations.end();)
       at = f(at->second) ? operations.erase(at) : std::next(at);
   }
-};
 
-struct InFlightProblem {
-  static constexpr Direction direction = Direction::forward;
-  using State = InFlight;
-  const Program& program;
-  const Function& function;
-  const WaitModel& model;
-
-  State initial(BlockId id) const {
-    State state;
-    state.reached = id == function.entryBlock || function.preloadEntry == id || program.blocks[id].entersByRegister;
-    return state;
-  }
-  bool join(State& into, const State& from) const {
-    if (!from.reached)
+  bool join(const InFlight& other) {
+    if (!other.reached)
       return false;
-    bool changed = !into.reached;
-    into.reached = true;
-    for (const auto& [place, operation] : from.operations) {
-      const auto [entry, fresh] = into.operations.try_emplace(place, operation);
+    bool changed = !reached;
+    reached = true;
+    for (const auto& [place, operation] : other.operations) {
+      const auto [entry, fresh] = operations.try_emplace(place, operation);
       if (fresh) {
         changed = true;
         continue;
@@ -87,10 +76,35 @@ struct InFlightProblem {
     }
     return changed;
   }
-  void transfer(BlockId id, State& state, Solver<InFlightProblem>&) const {
-    if (state.reached && !program.blocks[id].opaque)
-      for (std::uint32_t i = 0; i < program.blocks[id].instrs.size(); ++i)
-        step({id, i}, state);
+};
+
+class InFlightProblem {
+ public:
+  static constexpr Direction direction = Direction::forward;
+  using State = InFlight;
+  using Engine = Solver<InFlightProblem>;
+
+  InFlightProblem(const Program& p, const WaitModel& m) : program(p), model(m), sites(p) {
+    for (const Function& function : p.functions)
+      if (function.kernel || sites.callsOf(function.entryBlock).empty()) {
+        roots.insert(function.entryBlock);
+        if (function.preloadEntry)
+          roots.insert(*function.preloadEntry);
+      }
+  }
+
+  State initial(BlockId id) const {
+    State state;
+    state.reached = roots.contains(id);
+    return state;
+  }
+  bool join(State& into, const State& from) const { return into.join(from); }
+  void transfer(BlockId id, State& state, Engine& engine) {
+    for (std::uint32_t i = 0; i < program.blocks[id].instrs.size() && state.reached && !program.blocks[id].opaque;
+         ++i) {
+      step({id, i}, state);
+      leave({id, i}, state, &engine);
+    }
   }
 
   void step(Place place, State& state) const {
@@ -112,6 +126,28 @@ struct InFlightProblem {
     state.operations[place] = issued;
   }
 
+  /// Calls and returns. A callee that is not known is taken to wait for everything.
+  void leave(Place place, State& state, Engine* engine) {
+    const Instr& instr = program.blocks[place.block].instrs[place.index];
+    const Flow flow = flowOf(instr.inst);
+    if (flow == Flow::call) {
+      if (!instr.target) {
+        state.operations.clear();
+        return;
+      }
+      if (engine) {
+        callers[*instr.target].insert(place.block);
+        engine->flow(*instr.target, state);
+      }
+      state = exits[*instr.target]; // not reached where the callee is not known (yet) to return
+    } else if (flow == Flow::jump && !instr.target && engine) {
+      for (const BlockId entry : sites.ownersOf(place.block))
+        if (exits[entry].join(state))
+          for (const BlockId caller : callers[entry])
+            engine->touch(caller);
+    }
+  }
+
  private:
   void wait(const Instruction& inst, State& state) const {
     const WaitModel::Waits waits = model.waitsOf(inst);
@@ -126,6 +162,13 @@ struct InFlightProblem {
       return op.ways == 0;
     });
   }
+
+  const Program& program;
+  const WaitModel& model;
+  CallSites sites;
+  std::set<BlockId> roots;
+  std::map<BlockId, std::set<BlockId>> callers; ///< by callee entry: blocks with calls
+  std::map<BlockId, InFlight> exits;            ///< by callee entry
 };
 
 } // namespace
@@ -149,24 +192,29 @@ bool ordersAs(const Instruction& inst, Order order) {
   return true;
 }
 
-bool isOrderPoint(const Instruction& inst) {
-  return ordersAs(inst, Order::writes) || ordersAs(inst, Order::ldsReads);
-}
-
-std::vector<InFlightPair> inFlightAtOrderPoints(const Program& program, const Function& function,
-                                                const WaitModel& model) {
-  InFlightProblem problem{program, function, model};
-  Solver<InFlightProblem> solver(program, reversePostOrder(program, function), problem);
+std::vector<InFlightPair> inFlightAtOrderPoints(const Program& program, const WaitModel& model) {
+  std::vector<BlockId> order;
+  std::vector<bool> seen(program.blocks.size());
+  for (const Function& function : program.functions)
+    for (const BlockId id : reversePostOrder(program, function))
+      if (!seen[id]) {
+        seen[id] = true;
+        order.push_back(id);
+      }
+  InFlightProblem problem(program, model);
+  Solver<InFlightProblem> solver(program, order, problem);
   solver.run();
   std::vector<InFlightPair> pairs;
   for (const BlockId id : solver.blocks()) {
     InFlight state = solver.at(id);
-    if (!state.reached || program.blocks[id].opaque)
+    if (program.blocks[id].opaque)
       continue;
-    for (std::uint32_t i = 0; i < program.blocks[id].instrs.size(); ++i) {
-      const Instruction& inst = *program.blocks[id].instrs[i].inst;
-      const bool full = ordersAs(inst, Order::full), writes = ordersAs(inst, Order::writes),
-                 lds = ordersAs(inst, Order::ldsReads);
+    for (std::uint32_t i = 0; i < program.blocks[id].instrs.size() && state.reached; ++i) {
+      const Instr& instr = program.blocks[id].instrs[i];
+      const Instruction& inst = *instr.inst;
+      const bool followed = inst.cls == InstClass::jump && (instr.target || flowOf(&inst) != Flow::call);
+      const bool full = !followed && ordersAs(inst, Order::full), writes = !followed && ordersAs(inst, Order::writes),
+                 lds = !followed && ordersAs(inst, Order::ldsReads);
       if (full || writes || lds)
         for (const auto& [place, operation] : state.operations) {
           const Instruction& producer = *program.blocks[place.block].instrs[place.index].inst;
@@ -174,6 +222,7 @@ std::vector<InFlightPair> inFlightAtOrderPoints(const Program& program, const Fu
             pairs.push_back({place, {id, i}, operation.counter});
         }
       problem.step({id, i}, state);
+      problem.leave({id, i}, state, nullptr);
     }
   }
   return pairs;

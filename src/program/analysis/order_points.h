@@ -1,7 +1,7 @@
 /// What may still be in flight where the order of memory operations means something to others.
 ///
-/// Such points are barriers, atomics, cache control, accesses with scope bits, messages, calls and returns, for every
-/// operation; stores and LDS writes, for earlier writes (a store may be a flag); LDS accesses, for earlier LDS-DMA. A
+/// Such points are barriers, atomics, cache control, accesses with scope bits, messages and jumps to places unknown, for
+/// every operation; stores and LDS writes, for earlier writes (a store may be a flag); LDS accesses, for earlier LDS-DMA. A
 /// wait that is given up or weakened shows as a pair that was not there before: nothing here is wrong by itself.
 #pragma once
 
@@ -18,12 +18,8 @@ struct InFlightPair {
   Counter counter = Counter::vm;
 };
 
-/// Does the order of what completed before matter at all there?
-bool isOrderPoint(const isa::Instruction& inst);
-
-/// All pairs of one function, by point. Calls are points and take everything along. Needs complete instructions.
-std::vector<InFlightPair> inFlightAtOrderPoints(const Program& program, const Function& function,
-                                                const WaitModel& model);
+/// All pairs of a program, by point; each once. Calls go through callees that are known. Needs complete instructions.
+std::vector<InFlightPair> inFlightAtOrderPoints(const Program& program, const WaitModel& model);
 
 /// Points whose meaning for others depends on what has completed before, strongest first.
 enum class Order : std::uint8_t { full, writes, ldsReads };

@@ -43,28 +43,37 @@ class Side {
         continue;
       if (context.object.target().xnack != object::Feature::off && context.object.target().isGfx9())
         addSoftClauses(function);
-      addOrder(function);
     }
+    addOrder();
     count = own;
     return {};
   }
 
-  /// Is there a way from one instruction to another without a return?
+  /// Is there a way from one instruction to another? Calls lead into their callees, returns to behind any call.
   bool reaches(Place from, Place to) const {
     if (from.block == to.block && from.index < to.index)
       return true;
     std::vector<bool> seen(context.code.blocks.size());
-    std::vector<BlockId> todo = context.code.blocks[from.block].successors;
+    std::vector<BlockId> todo;
+    const auto leave = [&](BlockId id) {
+      const program::Block& block = context.code.blocks[id];
+      todo.insert(todo.end(), block.successors.begin(), block.successors.end());
+      for (const program::Instr& instr : block.instrs)
+        if (instr.target && program::flowOf(instr.inst) == program::Flow::call)
+          todo.push_back(*instr.target);
+      for (const BlockId entry : context.sites.ownersOf(id))
+        for (const Place call : context.sites.callsOf(entry))
+          todo.push_back(call.block);
+    };
+    leave(from.block);
     while (!todo.empty()) {
       const BlockId id = todo.back();
       todo.pop_back();
       if (id == to.block)
         return true;
-      if (seen[id])
-        continue;
+      if (!seen[id])
+        leave(id);
       seen[id] = true;
-      const auto& next = context.code.blocks[id].successors;
-      todo.insert(todo.end(), next.begin(), next.end());
     }
     return false;
   }
@@ -86,10 +95,14 @@ class Side {
     }
   }
 
-  void addOrder(const program::Function& function) {
-    for (const auto& pair : program::inFlightAtOrderPoints(context.code, function, model)) {
+  void addOrder() {
+    std::map<BlockId, const program::Function*> owners;
+    for (const program::Function& function : context.code.functions)
+      for (const BlockId id : function.blocks)
+        owners.try_emplace(id, &function);
+    for (const auto& pair : program::inFlightAtOrderPoints(context.code, model)) {
       LintFinding finding = context.start(std::string(model.name(pair.counter)), "wait.order", Severity::error,
-                                          pair.producer, pair.point, function);
+                                          pair.producer, pair.point, *owners.at(pair.point.block));
       finding.message = fmt::format("\"{}\" at {:#x} may be in flight here: the baseline waits for it before",
                                     finding.producerText, finding.producer);
       context.report.findings.push_back(std::move(finding));

@@ -338,8 +338,9 @@ class Planter {
                          (inst.base.starts_with("s_cmp") || inst.base.starts_with("s_add") ||
                           inst.base.starts_with("s_sub") || inst.base.starts_with("s_cmpk"));
       for (const int by : {1, -1})
-        add(bound ? MutantKind::loopTrip : MutantKind::wrongConstant, instr,
-            replaced(inst, operand, fmt::format("{:#x}", static_cast<std::uint32_t>(operand.imm + by))));
+        if (by == 1 || bound)
+          add(bound ? MutantKind::loopTrip : MutantKind::wrongConstant, instr,
+              replaced(inst, operand, fmt::format("{:#x}", static_cast<std::uint32_t>(operand.imm + by))));
     }
   }
 

@@ -47,16 +47,29 @@ std::vector<Mutant> MutantJudge::mutants() {
   return allMutants(state->k0, state->program, *state->codec, {kernels.begin(), kernels.end()});
 }
 
+const program::Program& MutantJudge::program() const {
+  return state->program;
+}
+
+isa::Codec& MutantJudge::codec() {
+  return *state->codec;
+}
+
 MutantFate MutantJudge::judge(const Mutant& mutant) {
+  const auto k1 = plant(state->k0, state->program, *state->codec, mutant);
+  if (k1)
+    return judge(mutant, *k1);
+  MutantFate fate;
+  fate.mutant = mutant;
+  fate.reason = k1.error().message;
+  return fate;
+}
+
+MutantFate MutantJudge::judge(const Mutant& mutant, const object::CodeObject& k1) {
   MutantFate fate;
   fate.mutant = mutant;
   fate.executed = state->gate.baseline && state->gate.baseline->executed.contains(mutant.address);
-  const auto k1 = plant(state->k0, state->program, *state->codec, mutant);
-  if (!k1) {
-    fate.reason = k1.error().message;
-    return fate;
-  }
-  const auto verdict = verify(state->k0, *k1, state->dispatch, state->device, state->gate);
+  const auto verdict = verify(state->k0, k1, state->dispatch, state->device, state->gate);
   if (!verdict) {
     fate.reason = verdict.error().message;
     return fate;
@@ -70,7 +83,7 @@ MutantFate MutantJudge::judge(const Mutant& mutant) {
   const bool proved = verdict->level == Level::proved || verdict->level == Level::identical;
   std::optional<std::string> difference;
   if (state->wider)
-    difference = widerDifference(*state->wider, *k1, state->device, state->gate);
+    difference = widerDifference(*state->wider, k1, state->device, state->gate);
   if (proved && !difference) {
     fate.outcome = MutantOutcome::equivalent;
     fate.reason = verdict->reason;

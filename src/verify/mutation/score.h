@@ -71,6 +71,11 @@ class MutantJudge {
   Status prepare();
   std::vector<Mutant> mutants();
   MutantFate judge(const Mutant& mutant);
+  /// `k1` has `mutant` in it, or whatever it describes.
+  MutantFate judge(const Mutant& mutant, const object::CodeObject& k1);
+  /// K0's, complete.
+  const program::Program& program() const;
+  isa::Codec& codec();
 
  private:
   struct State;
