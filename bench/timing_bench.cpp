@@ -1,5 +1,5 @@
 // How fast the timing model is: simulated wave-instructions per second of one core with all caches modelled, whole
-// estimates included. A counter with "per_s" is a rate; "share" says what part of an estimate is simulation.
+// estimates included.
 #include "device/device.h"
 #include "timing/sampling.h"
 #include "timing/whole_chip.h"
@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
 
 namespace {
 
@@ -19,6 +22,7 @@ constexpr const char* chipName = "mi300x";
 /// Traces of a kernel, or why there are none.
 struct Subject {
   std::string error;
+  std::unique_ptr<device::LoadedKernel> kernel; ///< owns the instructions that `traced` refers to
   device::TracedCase traced;
 };
 
@@ -64,36 +68,97 @@ dispatch::Case gemmCase() {
   return launch;
 }
 
-/// One of the suite's dispatches.
-Result<dispatch::Case> suiteCase(const std::string& name) {
-  ASMEVO_TRY(const dispatch::Dispatch all, dispatch::loadDispatch(ASMEVO_SOURCE_DIR "/kernels/dispatch/" + name + ".json"));
-  return all.cases.front();
-}
-
-Result<device::TracedCase> trace(const std::string& objectPath, Result<dispatch::Case> launch) {
+Status fill(Subject& subject, const std::string& objectPath, const Result<dispatch::Case>& launch) {
   if (!launch)
     return launch.error();
   ASMEVO_TRY(const object::CodeObject object, object::CodeObject::load(objectPath));
   ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(launch->kernel));
   ASMEVO_TRY(const auto simulator, device::makeSimulator(chipName));
-  ASMEVO_TRY(const auto loaded, simulator->load(object, kernel->name));
+  ASMEVO_TRY(subject.kernel, simulator->load(object, kernel->name));
   ASMEVO_TRY(const timing::Chip chip, timing::loadChip(chipName));
-  return loaded->sample(*launch, chip);
+  ASMEVO_TRY(subject.traced, subject.kernel->sample(*launch, chip));
+  return {};
 }
 
-Subject subject(const std::string& objectPath, Result<dispatch::Case> launch) {
-  Subject result;
-  auto traced = trace(objectPath, std::move(launch));
-  if (traced)
-    result.traced = *std::move(traced);
-  else
-    result.error = traced.error().message;
-  return result;
+const Subject& subject(const std::string& objectPath, const std::function<Result<dispatch::Case>()>& launch) {
+  static std::map<std::string, Subject> made;
+  const auto [entry, isNew] = made.try_emplace(objectPath);
+  if (isNew)
+    if (const Status status = fill(entry->second, objectPath, launch()); !status)
+      entry->second.error = status.error().message;
+  return entry->second;
 }
 
-const Subject& gemm() {
-  static const Subject made = subject(ASMEVO_SOURCE_DIR "/.cache/aiter/hsa/gfx942/fp8gemm_blockscale/"
-                                                        "fp8gemm_bf16_blockscale_BpreShuffle_128x128.co",
-                                      gemmCase());
-  return made;
+/// AITer's GEMM, a streaming kernel and one that works in LDS.
+const Subject& subject(const std::string& name) {
+  if (name == "fp8_gemm")
+    return subject(ASMEVO_SOURCE_DIR "/.cache/aiter/hsa/gfx942/fp8gemm_blockscale/"
+                                     "fp8gemm_bf16_blockscale_BpreShuffle_128x128.co",
+                   [] { return gemmCase(); });
+  return subject(ASMEVO_BINARY_DIR "/kernels/" + name + ".co", [&]() -> Result<dispatch::Case> {
+    ASMEVO_TRY(const dispatch::Dispatch all,
+               dispatch::loadDispatch(ASMEVO_SOURCE_DIR "/kernels/" + name + ".dispatch.json"));
+    return all.cases.front();
+  });
+}
+
+/// One CU at full occupancy, replaying the traced workgroups until some 400,000 wave-instructions are done.
+void simulate(benchmark::State& state, const std::string& name) {
+  constexpr std::uint64_t wanted = 400'000;
+  const Subject& of = subject(name);
+  const auto chip = timing::loadChip(chipName);
+  if (!of.error.empty() || !chip)
+    return state.SkipWithError(of.error.empty() ? "no chip" : of.error.c_str());
+  const timing::Parameters p = timing::Parameters::of(*chip);
+  const std::vector<timing::StaticInst> code = timing::analyseCode(of.traced.code, of.traced.accumOffset, p);
+  const auto set = timing::TraceSet::prepare(of.traced.traces, code);
+  if (!set)
+    return state.SkipWithError(set.error().message.c_str());
+  timing::Launch shape = of.traced.shape;
+  shape.workgroups = std::max<std::uint64_t>(shape.workgroups, 304 * 16); // full occupancy, whatever the case's size
+  shape.grid = {};
+  const timing::Placement placement = timing::placementOf(*chip, of.traced.target, shape);
+  timing::CuLaunch launch;
+  launch.residents = placement.residents;
+  launch.wavesPerSimd = placement.wavesPerSimd;
+  launch.load = placement.load;
+  for (std::uint64_t done = 0; done < wanted; done += set->groups[launch.traces.back()].instructions)
+    launch.traces.push_back(static_cast<unsigned>(launch.traces.size() % set->groups.size()));
+  std::uint64_t instructions = 0;
+  for (auto _ : state) {
+    const auto run = timing::simulateCu(p, code, *set, launch);
+    if (!run)
+      return state.SkipWithError(run.error().message.c_str());
+    instructions += run->instructions;
+  }
+  state.counters["instructions_per_s"] =
+      benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
+}
+
+/// A whole estimate from traces: preparation, clock, rounds, tail.
+void estimate(benchmark::State& state, const std::string& name) {
+  const Subject& of = subject(name);
+  const auto chip = timing::loadChip(chipName);
+  if (!of.error.empty() || !chip)
+    return state.SkipWithError(of.error.empty() ? "no chip" : of.error.c_str());
+  for (auto _ : state) {
+    auto result = of.traced.estimate(*chip);
+    if (!result)
+      return state.SkipWithError(result.error().message.c_str());
+    benchmark::DoNotOptimize(result);
+    state.counters["workgroups_simulated"] = static_cast<double>(result->simulatedWorkgroups);
+  }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  for (const char* name : {"fp8_gemm", "vector_add", "matmul_tiled"}) {
+    benchmark::RegisterBenchmark(("simulate/" + std::string(name)).c_str(), simulate, name)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("estimate/" + std::string(name)).c_str(), estimate, name)
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::RunSpecifiedBenchmarks();
 }

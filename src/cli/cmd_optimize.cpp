@@ -17,6 +17,8 @@ struct OptimizeArguments {
                                     keyVariable = "OPENAI_API_KEY";
   std::vector<std::string> disabled;
   unsigned seeds = 2, maxTurns = 60;
+  std::size_t mutants = 60;
+  double threshold = 0.99;
   bool inPlace = false, json = false, listMoves = false;
 };
 
@@ -80,6 +82,8 @@ Result<std::vector<std::string>> writeOutputs(const OptimizeArguments& arguments
   nlohmann::json receipt = verify::receipt(k0, *k1, outcome.verdict, dispatch, device);
   receipt["timing"] = timingSection(outcome, device);
   receipt["seeds"] = options.seeds;
+  if (!outcome.mutation.is_null())
+    receipt["mutation"] = outcome.mutation;
   auto patch = verify::createPatch(k0, *k1, receipt);
   if (!patch)
     return std::move(patch).error();
@@ -122,6 +126,13 @@ Result<optimize::Outcome> withAgent(const OptimizeArguments& arguments, const ob
   return builtIn;
 }
 
+/// Where mutation scores of earlier jobs lie.
+std::string scoreCache() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  const std::string base = cache && *cache ? cache : home && *home ? std::string(home) + "/.cache" : ".";
+  return base + "/asmevo/mutation-scores";
+}
+
 Result<int> runOptimize(const OptimizeArguments& arguments) {
   if (arguments.listMoves) {
     for (const auto* move : optimize::moveTable())
@@ -149,6 +160,9 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   options.budgetSeconds = useAgent ? budget / 2 : budget;
   options.disabledMoves = arguments.disabled;
   options.inPlace = arguments.inPlace;
+  options.mutants = arguments.mutants;
+  options.scoreCache = scoreCache();
+  options.verify.mutationThreshold = arguments.threshold;
   options.verify.seeds.clear();
   for (unsigned s = 0; s < arguments.seeds; ++s)
     options.verify.seeds.push_back(s);
@@ -193,6 +207,13 @@ void addOptimize(CLI::App& app, int& exit) {
   command->add_option("--seeds", arguments->seeds, "wave interleavings each case is verified under")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
+  command
+      ->add_option("--mutants", arguments->mutants,
+                   "mutants that judge the dispatch before a result is called exact (0: it is not judged)")
+      ->capture_default_str();
+  command->add_option("--mutation-threshold", arguments->threshold, "share of them that has to be noticed")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
   command->add_option("--agent", arguments->agent, "language-model loop after the built-in search: openai");
   command->add_option("--model", arguments->model, "model name of the endpoint");
   command->add_option("--base-url", arguments->baseUrl, "OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1");

@@ -72,6 +72,9 @@ struct Options {
   std::vector<std::string> disabledMoves;
   verify::Options verify;
   bool inPlace = false;                             ///< write K1 by in-place patch only
+  /// Mutants planted into K0 before the first result is called exact or tolerance (verify/mutation/score.h); 0: none.
+  std::size_t mutants = 0;
+  std::string scoreCache; ///< folder of mutation scores of earlier jobs
   std::function<void(const std::string&)> progress; ///< may be empty
 };
 
@@ -82,6 +85,7 @@ struct Outcome {
   std::vector<Edit> edits;
   std::vector<HotWindow> windows;
   verify::Verdict verdict;
+  nlohmann::json mutation; ///< scoreJson(), where a score was asked for
   std::size_t candidatesTried = 0, candidatesRejected = 0;
 };
 

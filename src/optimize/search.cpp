@@ -2,6 +2,10 @@
 
 #include "optimize/moves/move_support.h"
 #include "verify/alignment.h"
+#include "verify/minimise.h"
+#include "verify/mutation/score.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -198,10 +202,21 @@ class Search {
   Result<bool> tryAccept(const View& v, const Move& move, std::vector<Candidate>& chain) {
     Candidate& last = chain.back();
     ASMEVO_TRY(const auto object, object::CodeObject::parse(last.bytes, k0.name()));
-    ASMEVO_TRY(auto verdict, verify::verify(k0, object, dispatch, device, options.verify));
+    verify::Options gate = options.verify;
+    gate.stopAtFirst = true;
+    ASMEVO_TRY(auto verdict, verify::verify(k0, object, dispatch, device, gate));
+    if (verify::accepted(verdict.level) && verdict.level > verify::Level::proved) {
+      ASMEVO_CHECK(scoreOnce());
+      gate.mutationScore = options.verify.mutationScore;
+      verify::applyMutationScore(verdict, gate);
+    }
     if (!verify::accepted(verdict.level)) {
       ++outcome.candidatesRejected;
       report(fmt::format("{} rejected: {}", move.name(), verdict.reason));
+      if (chain.size() > 1 && !expired())
+        if (const auto least = verify::minimise(k0, object, dispatch, device, gate); least && *least)
+          report(fmt::format("{}: {} of {} edited blocks are to blame, {}", move.name(), (*least)->places.size(),
+                             (*least)->edits, fmt::join((*least)->places, ", ")));
       return false;
     }
     double before = outcome.finalCycles;
@@ -215,6 +230,23 @@ class Search {
     outcome.verdict = std::move(verdict);
     bestBytes = std::move(last.bytes);
     return true;
+  }
+
+  /// How much the cases notice, before anything rests on them alone.
+  Status scoreOnce() {
+    if (options.mutants == 0 || !outcome.mutation.is_null())
+      return {};
+    constexpr double shareOfBudget = 0.25, shortest = 5;
+    verify::MutationOptions mutation;
+    mutation.mutants = options.mutants;
+    mutation.timeLimitSeconds = std::max(shortest, shareOfBudget * options.budgetSeconds);
+    mutation.gate = options.verify;
+    mutation.progress = [&](std::size_t done, std::size_t all) {
+      report(fmt::format("mutation score: {} of {} mutants judged", done, all));
+    };
+    ASMEVO_TRY(outcome.mutation, verify::cachedScore(k0, dispatch, device, mutation, options.scoreCache));
+    options.verify.mutationScore = outcome.mutation["score"].get<double>();
+    return {};
   }
 
   /// Rebuilds and times a proposal; nothing when either fails or it is not faster (cheap gates first).

@@ -67,12 +67,14 @@ std::string roofs(const timing::Estimate& e) {
   std::string text =
       fmt::format("\n{:<12} {:>7}  {:<{}} {:>10}    {:>10}\n", "roofs", "busy %", "", barWidth, "achieved", "peak");
   for (const timing::ResourceUse& use : e.resources) {
+    if (use.share <= 0 && use.achieved <= 0)
+      continue;
     const auto filled = static_cast<std::size_t>(std::lround(std::clamp(use.share, 0.0, 1.0) * barWidth));
     text += fmt::format("  {:<10} {:>7.1f}  {:#<{}}{:.<{}} {:>10.2f} of {:>10.2f} {}\n", use.name, 100 * use.share, "",
                         filled, "", barWidth - filled, use.achieved, use.peak, use.unit);
   }
   if (e.flops > 0)
-    text += fmt::format("  {}FLOP{}\n", count(e.flops),
+    text += fmt::format("  {} FLOP{}\n", count(e.flops),
                         e.hbmBytes > 0 ? fmt::format(", {:.1f} per byte of HBM", e.flops / e.hbmBytes) : "");
   return text;
 }

@@ -36,7 +36,6 @@ std::vector<std::pair<std::string, double>> hardwareCounters(const std::vector<S
   const std::uint64_t l2Requests = traffic.l2Reads + traffic.l2Writes + traffic.l2Atomics;
   // The accesses of a look-up's lanes are counted by four.
   constexpr std::uint64_t perLookup = 4;
-  constexpr double lineBytes = 128;
   const auto writtenBack = traffic.evictedLines + static_cast<std::uint64_t>(traffic.dirtyBytes / lineBytes);
   const std::pair<const char*, std::uint64_t> values[] = {
       {"SQ_WAVES", waves},

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
+#include <vector>
 
 namespace asmevo::timing {
 namespace {
-
-constexpr double lineBytes = 128;
 
 /// Lines of one channel that are this CU's: as many as it has of the XCD's work.
 double linesPerChannel(const Parameters& p, const ChipLoad& load) {

@@ -7,6 +7,8 @@
 
 namespace asmevo::timing {
 
+inline constexpr double lineBytes = 128, sectorBytes = 64;
+
 /// Who asks: trace number and how many replays of it came before (private data of a replay is other data).
 struct Requester {
   std::uint32_t wave = 0;

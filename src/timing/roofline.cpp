@@ -107,7 +107,8 @@ void addResources(Estimate& estimate, const Parameters& p, const std::vector<isa
   estimate.flops = matrixFlops + vectorFlops;
 
   const double clk = std::max(1.0, estimate.cycles), hertz = estimate.clockMhz * 1e6;
-  const double seconds = clk / hertz, cus = p.xcds * p.cusPerXcd;
+  const double seconds = clk / hertz, allCus = p.xcds * p.cusPerXcd;
+  const double cus = std::min(allCus, static_cast<double>(std::max<std::uint64_t>(1, estimate.workgroups)));
   const auto share = [&](std::string_view name) {
     const auto found = std::ranges::find(estimate.utilisation, name, &std::pair<std::string, double>::first);
     return found == estimate.utilisation.end() ? 0 : found->second;
@@ -125,7 +126,7 @@ void addResources(Estimate& estimate, const Parameters& p, const std::vector<isa
           index < code.size() && code[index] && code[index]->cls == isa::InstClass::mfma)
         matrixClk += static_cast<double>(at.issued) * p.mfmaPassClk *
                      isa::matrixCost(*code[index], p.matrixCore).value_or(isa::MatrixCost{8, true}).passes;
-    add("MFMA", matrixFlops / seconds / tera, matrixFlops / (matrixClk / (4 * cus) / hertz) / tera, "TFLOP/s");
+    add("MFMA", matrixFlops / seconds / tera, matrixFlops / (matrixClk / (4 * allCus) / hertz) / tera, "TFLOP/s");
   }
   add("VALU", valuIssues / clk / cus, 1, "instr/clk/CU");
   add("SALU", scalarIssues / clk / cus, 1, "instr/clk/CU");

@@ -14,7 +14,8 @@ double flopsOf(const isa::Instruction& inst);
 /// Fills mallHitRate, scalarHitRate and fetchHitRate.
 void addHitRates(Estimate& estimate, const Traffic& traffic);
 
-/// Fills flops, vectorRequests, vectorSectors and resources of a finished estimate at its clock.
+/// Fills flops, vectorRequests, vectorSectors and resources of a finished estimate at its clock. Rates per CU are of
+/// the CUs that get workgroups.
 void addResources(Estimate& estimate, const Parameters& p, const std::vector<isa::InstRef>& code);
 
 } // namespace asmevo::timing

@@ -18,6 +18,7 @@ class Tlb {
 
  private:
   bool covered;
+  double knownShare; ///< of the pages that this CU has not touched yet: others or an earlier launch have
   double missClk;
   std::uint64_t pageBytes;
   SetAssociativeCache pages; ///< this CU's share of the entries

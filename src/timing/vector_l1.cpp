@@ -7,8 +7,6 @@
 namespace asmevo::timing {
 namespace {
 
-constexpr double lineBytes = 128, sectorBytes = 64;
-
 Clk roundUp(double clk) {
   return static_cast<Clk>(std::ceil(clk));
 }

@@ -10,6 +10,7 @@
 #include "timing/tlb.h"
 
 #include <deque>
+#include <span>
 
 namespace asmevo::timing {
 

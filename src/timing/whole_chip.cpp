@@ -218,7 +218,10 @@ Result<double> WholeChip::tailClk(double full, double perGroup) {
   const std::uint64_t perCu = place.fullRounds() + 1;
   double more = perGroup; // at the load of the full rounds
   if (perCu * instructionsEach <= simulationBudget && perCu <= mostRounds * place.residents + 1) {
-    ASMEVO_TRY(const CuResult result, simulate(sequence(perCu), place.residents, place.load));
+    ChipLoad most = place.load; // a CU with one workgroup more than others has that much more of what they share
+    most.workShare = std::min(1.0, static_cast<double>(perCu) / static_cast<double>(place.workgroups));
+    most.workShareOfXcd = std::min(1.0, most.workShare * static_cast<double>(place.xcds));
+    ASMEVO_TRY(const CuResult result, simulate(sequence(perCu), place.residents, most));
     more = std::max(0.0, static_cast<double>(result.end) - full);
   }
   const std::uint64_t busy = place.tail();

@@ -339,14 +339,12 @@ class Gate {
     for (const EditReport& edit : verdict.edits)
       if (edit.level == Level::unknown)
         return reject("coverage", Level::unknown, notCovered(edit));
-    verdict.mutationScore = options.mutationScore;
-    if (options.mutationScore && *options.mutationScore < options.mutationThreshold)
-      return reject("mutation", Level::unknown,
-                    fmt::format("not proved ({}), and the cases notice only {:.4f} of planted mutants: {} is asked for",
-                                whyNotProved, *options.mutationScore, options.mutationThreshold));
-    if (tested == Level::tolerance)
-      return conclude(Level::tolerance, "equal only within the tolerances that the dispatch states");
-    return conclude(Level::exact, fmt::format("every buffer of every case is bit-equal; not proved: {}", whyNotProved));
+    verdict.level = tested;
+    verdict.reason = tested == Level::tolerance
+                         ? "equal only within the tolerances that the dispatch states"
+                         : fmt::format("every buffer of every case is bit-equal; not proved: {}", whyNotProved);
+    applyMutationScore(verdict, options);
+    return std::move(verdict);
   }
 
   std::string notCovered(const EditReport& edit) const {
@@ -362,6 +360,18 @@ class Gate {
 };
 
 } // namespace
+
+void applyMutationScore(Verdict& verdict, const Options& options) {
+  if (!options.mutationScore || (verdict.level != Level::exact && verdict.level != Level::tolerance))
+    return;
+  verdict.mutationScore = options.mutationScore;
+  if (*options.mutationScore >= options.mutationThreshold)
+    return;
+  verdict.level = Level::unknown;
+  verdict.gate = "mutation";
+  verdict.reason = fmt::format("not proved, and the cases notice only {:.4f} of planted mutants, {} is asked for: {}",
+                               *options.mutationScore, options.mutationThreshold, verdict.reason);
+}
 
 Result<Verdict> verify(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
                        device::Device& device, const Options& options) {

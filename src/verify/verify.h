@@ -126,6 +126,9 @@ Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject
 Result<Verdict> verify(const object::CodeObject& k0, const object::CodeObject& k1, const dispatch::Dispatch& dispatch,
                        device::Device& device, const Options& options);
 
+/// Takes `exact` and `tolerance` away where Options::mutationScore is below the threshold. verify() does it itself.
+void applyMutationScore(Verdict& verdict, const Options& options);
+
 /// The receipt of the design (section 2) as json. Modelled numbers are labelled so by the caller's timing section.
 nlohmann::json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const Verdict& verdict,
                        const dispatch::Dispatch& dispatch, const device::Device& device);

@@ -39,6 +39,40 @@ TEST_F(Lint, AMissingWaitIsANegativeResult) {
   EXPECT_NE(text.out.find("wait.vm.raw: \"v_add_f32_e32 v2, v6, v7\""), std::string::npos) << text.out;
 }
 
+TEST_F(Lint, JudgedByABaseline) {
+  const std::string bad = edited("vector_add", vector_add::wait, vector_add::nop);
+  const CommandResult fresh = runCommand({"lint", "--json", "--baseline", kernelObject("vector_add"), bad});
+  EXPECT_EQ(fresh.exit, negative) << fresh.err;
+  EXPECT_EQ(fresh.json().at("files").at(0).at("findings").at(0).at("rule"), "wait.vm.raw");
+  EXPECT_EQ(runCommand({"lint", "--baseline", bad, bad}).exit, ok);
+  EXPECT_EQ(runCommand({"lint", "--baseline", bad, kernelObject("vector_add")}).exit, ok);
+  EXPECT_EQ(runCommand({"lint", "--baseline", at("none.co"), bad}).exit, badInput);
+}
+
+TEST_F(Lint, SarifNamesRulePlaceAndPath) {
+  const std::string bad = edited("vector_add", vector_add::wait, vector_add::nop);
+  const CommandResult result = runCommand({"lint", "--format", "sarif", bad});
+  EXPECT_EQ(result.exit, negative);
+  const auto log = result.json();
+  EXPECT_EQ(log.at("version"), "2.1.0");
+  const auto& found = log.at("runs").at(0).at("results").at(0);
+  EXPECT_EQ(found.at("ruleId"), "wait.raw");
+  EXPECT_EQ(found.at("properties").at("manual"), "CDNA3 ISA 4.4");
+  EXPECT_EQ(found.at("locations").at(0).at("physicalLocation").at("artifactLocation").at("uri"), bad);
+  EXPECT_EQ(runCommand({"lint", "--format", "xml", bad}).exit, usage);
+}
+
+// A wait for all of what one use needs half of is worth a note, and no failure unless asked for.
+TEST_F(Lint, NotesFailOnlyWhenAsked) {
+  const std::string kernel = kernelObject("matmul_tiled");
+  EXPECT_EQ(runCommand({"lint", kernel}).out, kernel + ": clean\n");
+  const CommandResult notes = runCommand({"lint", "--json", "--relaxable", kernel});
+  EXPECT_EQ(notes.exit, ok);
+  EXPECT_EQ(notes.json().at("files").at(0).at("verdict"), "clean");
+  const bool any = !notes.json().at("files").at(0).at("findings").empty();
+  EXPECT_EQ(runCommand({"lint", "--relaxable", "--fail-on", "note", kernel}).exit, any ? negative : ok);
+}
+
 TEST_F(Lint, BadInputOutranksFindings) {
   const std::string bad = edited("vector_add", vector_add::wait, vector_add::nop);
   const std::string none = at("none.co");

@@ -123,7 +123,9 @@ TEST(ProfileFacts, MatrixWorkIsTwiceTheProductOfTheShape) {
 }
 
 TEST(ProfileTrace, StallsAndIssuesFillEveryWavesLife) {
-  const Profiled p = relu(50003, 8192);
+  // Four workgroups for every CU: one CU's run stands for all.
+  constexpr unsigned items = 304 * 4 * 256;
+  const Profiled p = relu(2 * items, items);
   timing::Clk life = 0;
   std::map<std::uint32_t, timing::InstructionProfile> perInstruction;
   for (const timing::TimelineWave& wave : p.timeline.waves) {

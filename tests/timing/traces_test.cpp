@@ -312,6 +312,25 @@ TEST(Traces, VectorAdd) {
   EXPECT_NEAR(static_cast<double>(run->result.end) + ramp, 32440, 0.10 * 32440);
 }
 
+TEST(Fetch, TakenBranchesOfManyWavesWaitForEachOther) {
+  // Taken: 20 clk of one wave, 48 and more when the others of its SIMD fetch as well.
+  std::vector<std::string> code(7, "s_nop 0");
+  code.push_back("s_branch 0xfff8"); // to the start
+  const Gfx950 machine(code);
+  const auto taken = [&](unsigned waves) {
+    std::vector<emulator::WaveTrace> all;
+    for (unsigned w = 0; w < 4 * waves; ++w) {
+      WaveBuilder wave(machine.program());
+      for (int loop = 0; loop < 8 && w % 4 == 0; ++loop)
+        wave.step(7);
+      all.push_back(wave.step(8).trace);
+    }
+    return static_cast<double>(machine.run(all).gap(2, 6)) / 4;
+  };
+  EXPECT_EQ(taken(1), 20);
+  EXPECT_GE(taken(8), 48);
+}
+
 TEST(Fetch, ColdCode) {
   const Gfx950 machine({"s_nop 0"});
   const auto start = [&](CodeState state) {

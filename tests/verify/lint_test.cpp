@@ -1,72 +1,17 @@
 // What a complete static lint says of small kernels: the place, the numbers needed and present, or nothing.
-#include "verify/lint/lint.h"
+#include "verify/lint_support.h"
 #include "verify/verify.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-
-#include <unistd.h>
 
 namespace asmevo::verify {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// One kernel `k` (and what follows it) linked by clang-22.
-object::CodeObject build(const std::string& body, const std::string& cpu, const std::string& more = "") {
-  static unsigned number = 0;
-  const fs::path folder = fs::temp_directory_path() / fmt::format("asmevo_lint_{}_{}", ::getpid(), number++);
-  fs::create_directories(folder);
-  const fs::path source = folder / "k.s", output = folder / "k.co";
-  std::ofstream(source) << "  .amdgcn_target \"amdgcn-amd-amdhsa--" << cpu << R"("
-  .amdhsa_code_object_version 5
-  .text
-  .globl k
-  .p2align 8
-  .type k,@function
-k:
-)" << body << more << R"(
-.Lend:
-  .size k, .Lend-k
-  .rodata
-  .p2align 6
-  .amdhsa_kernel k
-    .amdhsa_user_sgpr_kernarg_segment_ptr 1
-    .amdhsa_next_free_vgpr 128
-    .amdhsa_next_free_sgpr 48
-    .amdhsa_accum_offset 64
-  .end_amdhsa_kernel
-)";
-  const std::string command = fmt::format("clang-22 -x assembler -target amdgcn-amd-amdhsa -mcpu={} {} -o {}", cpu,
-                                          source.string(), output.string());
-  EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  auto bytes = readFile(output.string());
-  fs::remove_all(folder);
-  EXPECT_TRUE(bytes);
-  auto object = object::CodeObject::parse(*std::move(bytes), "k.co");
-  EXPECT_TRUE(object);
-  return *std::move(object);
-}
-
-/// "kind need have: instruction", one a line.
-std::string lintText(const object::CodeObject& object) {
-  const auto report = lint(object);
-  if (!report)
-    return report.error().message;
-  std::string all;
-  for (const LintFinding& finding : report->findings)
-    all += fmt::format("{} {} {}: {}\n", finding.kind, finding.need ? std::to_string(*finding.need) : "-",
-                       finding.have ? std::to_string(*finding.have) : "-", finding.text);
-  return all;
-}
-
-std::string lintText(const std::string& body, const std::string& cpu = "gfx942", const std::string& more = "") {
-  return lintText(build(body, cpu, more));
-}
+using tests::build;
+using tests::lintText;
 
 TEST(Lint, ScalarLoadsOutOfOrder) {
   const char* body = R"(

@@ -154,6 +154,7 @@ Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const object::Cod
   LintOptions compared = options;
   compared.scope = program::HazardScope::withLlvm;
   compared.paths = false;
+  compared.trials = false;
   Side before(k0, pair.k0, compared);
   compared.paths = options.paths;
   Side after(k1, pair.k1, compared);

@@ -34,7 +34,10 @@ struct LintFinding {
 struct LintOptions {
   /// withLlvm: also the distances that LLVM keeps beyond the manual, which only mean something in comparison.
   program::HazardScope scope = program::HazardScope::documented;
-  bool paths = true;      ///< find a path for each finding
+  bool paths = true; ///< find a path for each finding
+  /// A missing wait on a path with branches is an error only if some trial run of the scalar code takes such a path
+  /// (lint/trial_runs.h), else a note. In comparisons every path counts.
+  bool trials = true;
   bool relaxable = false; ///< also what asks for more than it need (gfx9)
   /// LDS bytes that launches add to the descriptor's. Unknown: constant addresses beyond a descriptor that declares no
   /// LDS at all are notes.
@@ -53,7 +56,8 @@ struct LintReport {
 /// targets before gfx9.
 Result<LintReport> lint(const object::CodeObject& object, const LintOptions& options);
 /// Without paths and notes.
-Result<LintReport> lint(const object::CodeObject& object, program::HazardScope scope = program::HazardScope::documented);
+Result<LintReport> lint(const object::CodeObject& object,
+                        program::HazardScope scope = program::HazardScope::documented);
 
 /// Of a program that was recovered from `object` already, or edited since; needs complete instructions.
 Result<LintReport> lint(const object::CodeObject& object, const program::Program& code, const LintOptions& options);

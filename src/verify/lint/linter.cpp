@@ -1,9 +1,11 @@
 #include "verify/lint/lint.h"
 
 #include "isa/codec.h"
+#include "object/review.h"
 #include "program/analysis/call_closure.h"
 #include "program/analysis/wait_lint.h"
 #include "verify/lint/parts.h"
+#include "verify/lint/trial_runs.h"
 #include "verify/verify.h"
 
 #include <algorithm>
@@ -66,8 +68,7 @@ class Linter {
  private:
   /// A function with all that it calls.
   void lintFrom(const program::Function& function) {
-    for (const auto& finding : program::uncoveredUses(code, function, context.accumOffsetOf(function), model))
-      addWait(finding, function);
+    addWaits(function);
     for (const program::BlockId id : function.blocks)
       if (code.blocks[id].opaque)
         addUndecodable(id, function);
@@ -87,7 +88,25 @@ class Linter {
       lintRelaxable(context, function);
   }
 
-  void addWait(const program::WaitFinding& found, const program::Function& function) {
+  void addWaits(const program::Function& function) {
+    const auto findings = program::uncoveredUses(code, function, context.accumOffsetOf(function), model);
+    const auto straight = [](const program::WaitFinding& f) {
+      return f.producer.block == f.consumer.block && f.producer.index < f.consumer.index;
+    };
+    std::vector<bool> shown(findings.size(), true);
+    if (context.options.trials && !std::ranges::all_of(findings, straight))
+      shown = seenInTrials(code, function, findings, model, wavesOf(function));
+    for (std::size_t i = 0; i < findings.size(); ++i)
+      addWait(findings[i], shown[i] || straight(findings[i]), function);
+  }
+
+  unsigned wavesOf(const program::Function& function) const {
+    constexpr unsigned lanes = 64;
+    return function.kernel ? (object::workgroupSizeOf(context.object.kernels()[*function.kernel]) + lanes - 1) / lanes
+                           : 1;
+  }
+
+  void addWait(const program::WaitFinding& found, bool shown, const program::Function& function) {
     using Kind = program::WaitFinding::Kind;
     constexpr std::string_view shortNames[] = {"vm", "lgkm", "exp", "store", "sample", "bvh", "km"};
     const std::string counter(model.name(found.counter));
@@ -97,7 +116,7 @@ class Linter {
                                                                 : "waw";
     LintFinding finding =
         context.start(counter, fmt::format("wait.{}.{}", shortNames[static_cast<std::size_t>(found.counter)], suffix),
-                      Severity::error, found.producer, found.consumer, function);
+                      shown ? Severity::error : Severity::note, found.producer, found.consumer, function);
     finding.need = found.needed;
     finding.have = found.present;
     const std::string present =
@@ -110,6 +129,8 @@ class Linter {
           "{} is {} while \"{}\" at {:#x} may be in flight: needs {}({}), has {}{}", isa::regUnitName(found.unit),
           found.kind == Kind::readsInFlight ? "read" : "overwritten", finding.producerText, finding.producer, counter,
           found.needed, present, callPath(found.producer, found.consumer));
+    if (!shown)
+      finding.message += "; no trial run took such a path";
     if (context.options.paths)
       finding.path = context.addressesOf(pathOf(found));
     context.add(std::move(finding));
@@ -268,7 +289,7 @@ Result<LintReport> lint(const object::CodeObject& object, const LintOptions& opt
 }
 
 Result<LintReport> lint(const object::CodeObject& object, program::HazardScope scope) {
-  return lint(object, {.scope = scope, .paths = false, .relaxable = false, .dynamicLds = {}});
+  return lint(object, {.scope = scope, .paths = false, .trials = false});
 }
 
 Result<std::vector<Finding>> lintWaits(const object::CodeObject& object) {

@@ -1,13 +1,18 @@
 #include "verify/mutation/score.h"
 
+#include "dispatch/random.h"
 #include "program/analysis/dataflow.h"
+#include "support/file_io.h"
 #include "verify/differential.h"
-#include "verify/proof/value_proof.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -176,12 +181,19 @@ Result<MutationScore> scoreMutants(const object::CodeObject& k0, const dispatch:
   const std::vector<Mutant> chosen = sampleMutants(std::move(all), options.mutants, options.seed);
   score.fates.resize(chosen.size());
 
+  std::vector<std::size_t> order(chosen.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  dispatch::SplitMix64 random(options.seed);
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.next() % i]);
+  const double deadline = options.timeLimitSeconds > 0 ? steadySeconds() + options.timeLimitSeconds
+                                                       : std::numeric_limits<double>::infinity();
   std::atomic<std::size_t> next = 0;
   std::mutex reporting;
   std::size_t done = 0;
   const auto work = [&](MutantJudge& judge) {
-    for (std::size_t i = next++; i < chosen.size(); i = next++) {
-      score.fates[i] = judge.judge(chosen[i]);
+    for (std::size_t i = next++; i < chosen.size() && steadySeconds() < deadline; i = next++) {
+      score.fates[order[i]] = judge.judge(chosen[order[i]]);
       const std::lock_guard lock(reporting);
       if (options.progress)
         options.progress(++done, chosen.size());
@@ -196,7 +208,52 @@ Result<MutationScore> scoreMutants(const object::CodeObject& k0, const dispatch:
     });
   work(first);
   workers.clear();
+  // Those that the time did not reach have nothing in them.
+  std::erase_if(score.fates, [](const MutantFate& fate) { return fate.mutant.description.empty(); });
   return score;
+}
+
+namespace {
+
+std::string cacheKey(const object::CodeObject& k0, const dispatch::Dispatch& dispatch, const MutationOptions& options) {
+  constexpr int format = 1;
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {}\n", format, sha256Hex(k0.bytes()), options.mutants, options.seed,
+                  options.widerRounds, options.gate.dataVariants, options.gate.strict, options.gate.seeds.size());
+  for (const dispatch::Case& launch : dispatch.cases) {
+    text += fmt::format("{} {} {} {}", launch.kernel, fmt::join(launch.workgroupSize, ","),
+                        fmt::join(launch.gridSize, ","), launch.dynamicLdsBytes);
+    for (const dispatch::Buffer& buffer : launch.buffers) {
+      const dispatch::Comparison rule = launch.comparisonOf(buffer.name);
+      text += fmt::format(" {}:{}:{}:{}:{}:{}", buffer.name, dispatch::dtypeName(buffer.dtype),
+                          sha256Hex(buffer.initial), static_cast<int>(rule.mode), rule.rtol, rule.atol);
+    }
+    for (const dispatch::Argument& argument : launch.arguments)
+      text += fmt::format(" {}+{}@{}={}", argument.buffer, argument.offset, argument.at.value_or(0),
+                          fmt::join(argument.bytes, ","));
+    text += '\n';
+  }
+  return sha256Hex({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+} // namespace
+
+Result<nlohmann::json> cachedScore(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
+                                   device::Device& device, const MutationOptions& options, const std::string& folder) {
+  constexpr std::uint64_t largest = std::uint64_t{16} << 20;
+  const std::string path = fmt::format("{}/{}.json", folder, cacheKey(k0, dispatch, options));
+  if (const auto kept = readFile(path, largest)) {
+    auto score = nlohmann::json::parse(kept->begin(), kept->end(), nullptr, false);
+    if (score.is_object() && score.contains("score") && score["score"].is_number())
+      return score;
+  }
+  ASMEVO_TRY(const MutationScore score, scoreMutants(k0, dispatch, device, options));
+  nlohmann::json result = scoreJson(score);
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  // Not kept: only the next job takes longer.
+  [[maybe_unused]] const Status kept = writeFileAtomic(path, result.dump(2) + "\n");
+  return result;
 }
 
 nlohmann::json scoreJson(const MutationScore& score) {

@@ -47,6 +47,7 @@ struct MutationOptions {
   std::size_t mutants = 0; ///< 0: all there are
   std::uint64_t seed = 1;
   unsigned threads = 1;
+  double timeLimitSeconds = 0; ///< then only those judged by then count, in an order that `seed` chose; 0: none
   /// Rounds of other data that accepted mutants are tried on, which the gate has not seen. A difference there makes a
   /// blind spot whatever the proof says.
   unsigned widerRounds = 3;
@@ -59,6 +60,11 @@ Result<MutationScore> scoreMutants(const object::CodeObject& k0, const dispatch:
                                    device::Device& device, const MutationOptions& options);
 
 nlohmann::json scoreJson(const MutationScore& score);
+
+/// scoreMutants(), once for each K0, dispatch and options: the score (scoreJson) is kept in `folder`, which is made. A
+/// cache that cannot be read or written only costs time.
+Result<nlohmann::json> cachedScore(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
+                                   device::Device& device, const MutationOptions& options, const std::string& folder);
 
 /// Judges mutants of one object. Not for several threads at once: one each, with a shared baseline.
 class MutantJudge {

@@ -49,6 +49,8 @@ class Search {
       for (const std::size_t other : bothSides)
         for (const auto& [instr, place] : w.path[other].code)
           needed |= instr->inst->reads(w.side[other]->accumOffset);
+      for (const auto& [mine, theirs] : in.outputs)
+        needed.set(s == 0 ? mine : theirs);
       FactMap chosen;
       for (bool progress = true; progress;) {
         progress = false;
@@ -147,6 +149,12 @@ class Search {
         set(state, 1, isa::sreg::execHi, ~0u);
       }
     }
+    const std::uint64_t lanesOn =
+        state[0].scalars[isa::sreg::execLo] | std::uint64_t{state[0].scalars[isa::sreg::execHi]} << 32;
+    for (const auto& [mine, theirs] : w.entry.active)
+      for (unsigned lane = 0; lane < 64; ++lane)
+        if (lanesOn >> lane & 1)
+          state[1].lanes(theirs - isa::vgprBase)[lane] = state[0].lanes(mine - isa::vgprBase)[lane];
     static constexpr std::uint32_t modes[] = {0x2f0, 0xf0, 0x3c0, 0x1f0};
     set(state, 0, isa::sreg::mode, modes[mixed(seed + 9) & 3]);
     set(state, 1, isa::sreg::mode, modes[mixed(seed + 9) & 3]);

@@ -30,19 +30,22 @@ bool isLeaf(TermOp op) {
   }
 }
 
-constexpr unsigned deepest = 24;          ///< of questions about arguments of arguments
-constexpr std::size_t largestCone = 4000; ///< nodes of one question
+constexpr unsigned deepest = 24;         ///< of questions about arguments of arguments
+constexpr std::size_t largestCone = 600; ///< nodes of one question
+constexpr std::size_t smallQuestion = 80;
+constexpr std::size_t mostProducts = 3; ///< of two unknowns: bit-blasted multipliers are what solvers choke on
 constexpr std::size_t mostLeafPairs = 256;
 
 /// One Z3 question, freed with the object.
 class Question {
  public:
-  Question(const TermTable& table, unsigned limit) : t(table) {
+  /// `small`: the question is small enough for the tactics in front of the core, which do not count against the limit.
+  Question(const TermTable& table, unsigned limit, bool small) : t(table) {
     Z3_config config = Z3_mk_config();
     context = Z3_mk_context(config);
     Z3_del_config(config);
     Z3_set_error_handler(context, [](Z3_context, Z3_error_code) {});
-    solver = Z3_mk_solver(context);
+    solver = small ? Z3_mk_solver(context) : Z3_mk_simple_solver(context);
     Z3_solver_inc_ref(context, solver);
     Z3_params params = Z3_mk_params(context);
     Z3_params_inc_ref(context, params);
@@ -275,6 +278,11 @@ Answer Equality::equalAt(TermId a, TermId b, unsigned depth) {
     return Answer::unknown;
   if (b < a)
     std::swap(a, b);
+  // What the solver was not asked for yet is open.
+  if (solving && !knownWithSolver) {
+    std::erase_if(known, [](const auto& entry) { return entry.second != Answer::yes; });
+    knownWithSolver = true;
+  }
   const auto [slot, fresh] = known.emplace(std::pair{a, b}, Answer::unknown);
   if (!fresh)
     return slot->second;
@@ -300,7 +308,7 @@ Answer Equality::congruent(TermId a, TermId b, unsigned depth) {
   return Answer::yes;
 }
 
-void Equality::collectLeaves(TermId root, std::vector<TermId>& leaves) const {
+bool Equality::collectLeaves(TermId root, std::vector<TermId>& leaves, std::size_t& cost) const {
   std::unordered_set<TermId> seen;
   std::vector<TermId> stack{root};
   while (!stack.empty() && seen.size() <= largestCone) {
@@ -314,20 +322,21 @@ void Equality::collectLeaves(TermId root, std::vector<TermId>& leaves) const {
       for (const TermId a : t.args(id))
         stack.push_back(a);
   }
-  if (seen.size() > largestCone)
-    leaves.clear();
+  const auto products = std::ranges::count_if(seen, [&](TermId id) { return t.at(id).op == TermOp::mul; });
   std::ranges::sort(leaves);
+  cost += seen.size() + (products != 0 ? largestCone : 0);
+  return seen.size() <= largestCone && static_cast<std::size_t>(products) <= mostProducts;
 }
 
 Answer Equality::solve(TermId a, TermId b, unsigned depth) {
-  if (limit == 0)
+  if (!solving || limit == 0)
     return Answer::unknown;
   std::vector<TermId> left, right;
-  collectLeaves(a, left);
-  collectLeaves(b, right);
-  if (left.empty() && right.empty())
+  std::size_t nodes = 0;
+  if (!collectLeaves(a, left, nodes) || !collectLeaves(b, right, nodes))
     return Answer::unknown;
-  Question question(t, limit);
+  const bool small = nodes <= smallQuestion;
+  Question question(t, limit, small);
   // Unknowns of one side only may still be equal to one of the other's.
   std::vector<TermId> onlyLeft, onlyRight;
   std::ranges::set_difference(left, right, std::back_inserter(onlyLeft));

@@ -36,18 +36,22 @@ class Equality {
   /// The assignment of the last question that was answered `no`.
   const Model& model() const { return lastModel; }
   bool exhausted() const { return asked >= most; }
+  /// From now on the solver is asked too; before, only structure decides.
+  void allowSolver() { solving = true; }
 
  private:
   Answer equalAt(TermId a, TermId b, unsigned depth);
   Answer congruent(TermId a, TermId b, unsigned depth);
   Answer solve(TermId a, TermId b, unsigned depth);
-  void collectLeaves(TermId root, std::vector<TermId>& leaves) const;
+  /// False where the term is too large or too hard to ask about.
+  bool collectLeaves(TermId root, std::vector<TermId>& leaves, std::size_t& cost) const;
 
   TermTable& t;
   unsigned limit, most;
   std::map<std::pair<TermId, TermId>, Answer> known;
   Model lastModel;
   unsigned asked = 0;
+  bool solving = false, knownWithSolver = false;
 };
 
 } // namespace asmevo::verify

@@ -234,7 +234,9 @@ bool SymbolicExecutor::vectorMemory(const Instruction& inst, program::Place plac
       TermId value = vectorValue(state, data + k);
       if (shape->half == DataShape::Half::high)
         value = t.shr(value, t.word(16));
-      arguments.push_back(shape->bytes == 4 ? value : t.demanded(value, ~0u >> (32 - 8 * shape->bytes)));
+      if (shape->bytes != 4)
+        value = t.demanded(value, ~0u >> (32 - 8 * shape->bytes));
+      arguments.push_back(t.select(lanes, value, t.word(0))); // what other lanes hold is not stored
     }
     if (t.constantOf(lanes) != 0)
       addEffect(state, t.apply(fmt::format("store {} {}", kind, shape->dwords), Sort::memory, arguments, true), 0,
@@ -311,7 +313,9 @@ bool SymbolicExecutor::ldsMemory(const Instruction& inst, program::Place place, 
         TermId value = vectorValue(state, data + k);
         if (shape->half == DataShape::Half::high)
           value = t.shr(value, t.word(16));
-        arguments.push_back(shape->bytes == 4 ? value : t.demanded(value, ~0u >> (32 - 8 * shape->bytes)));
+        if (shape->bytes != 4)
+          value = t.demanded(value, ~0u >> (32 - 8 * shape->bytes));
+        arguments.push_back(t.select(lanes, value, t.word(0)));
       }
       if (t.constantOf(lanes) != 0)
         addEffect(state, t.apply(fmt::format("store {} {}", kind, shape->dwords), Sort::memory, arguments, true), 0,

@@ -879,7 +879,8 @@ TermId TermTable::under(TermId active, TermId value, unsigned depth) {
     const TermId known = under(active, condition, depth - 1);
     if (const auto c = constantOf(known))
       return under(active, *c ? a : b);
-    return known == condition ? value : select(known, a, b);
+    const TermId x = under(active, a, depth - 1), y = under(active, b, depth - 1);
+    return known == condition && x == a && y == b ? value : select(known, x, y);
   }
   if (n.sort == Sort::bit && (n.op == TermOp::and_ || n.op == TermOp::or_ || n.op == TermOp::xor_)) {
     const std::vector<TermId> list(args(value).begin(), args(value).end());

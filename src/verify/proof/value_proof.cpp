@@ -224,10 +224,15 @@ class Proof {
     Relation after = relation;
     if (needsAll) { // what is called or indexed may write anything, alike on both sides
       after.renamed.clear();
+      after.active.clear();
       return after;
     }
     after.same |= killed;
-    std::erase_if(after.renamed, [&](const auto& r) { return written.test(r.first) || written.test(r.second); });
+    const auto isWritten = [&](const RegPair& pair) { return written.test(pair.first) || written.test(pair.second); };
+    std::erase_if(after.renamed, isWritten);
+    std::erase_if(after.active, isWritten);
+    if (written.test(isa::sreg::execLo) || written.test(isa::sreg::execHi))
+      after.active.clear();
     return after;
   }
 
@@ -337,12 +342,12 @@ class Proof {
   static bool isPlain(const WindowResult& found, const Window& window) {
     RegSet live = window.liveOut[0];
     return !found.usedFacts && !found.widensLds && !found.branchIsInverted && found.exit.renamed.empty() &&
-           !live.remove(found.exit.same).any();
+           found.exit.active.empty() && !live.remove(found.exit.same).any();
   }
 
   /// The window with its registers numbered in order of appearance; "" where it has no such form.
   std::string cacheKey(const Window& window) const {
-    if (!window.entry.renamed.empty())
+    if (!window.entry.renamed.empty() || !window.entry.active.empty())
       return {};
     std::map<RegUnit, std::size_t> number;
     std::string text = window.execIsFull ? "full\n" : "any\n";

@@ -30,20 +30,30 @@ class Comparison {
       : w(window), options(options), equality(t, options.resourceLimit, options.questions),
         variables(entryVariables(window.entry)) {}
 
+  /// Cheap things first: structure, then runs that may tell the windows apart, then the solver.
   WindowResult run() {
-    attempt(false);
-    if (result.status == ProofStatus::unknown || result.status == ProofStatus::timeout) {
-      const WindowResult plain = result;
+    const auto open = [&] { return result.status == ProofStatus::unknown || result.status == ProofStatus::timeout; };
+    for (const bool solving : {false, true}) {
+      if (solving) {
+        if (searchCounterexample(options.trials))
+          return std::move(result);
+        equality.allowSolver();
+      }
+      attempt(false);
+      if (!open())
+        return std::move(result);
       if (options.useFacts && hasFacts()) {
+        WindowResult plain = std::move(result);
         attempt(true);
-        if (result.status == ProofStatus::proved)
+        if (!open()) {
           result.usedFacts = true;
-        else
-          result = plain;
+          return std::move(result);
+        }
+        result = std::move(plain);
       }
     }
-    if (result.status == ProofStatus::unknown || result.status == ProofStatus::timeout)
-      searchCounterexample();
+    if (model)
+      searchCounterexample(1);
     return std::move(result);
   }
 
@@ -57,7 +67,6 @@ class Comparison {
   WindowResult result;
   bool askedOutside = false; ///< disjointness by analyses of the whole function was used
   std::uint32_t fresh = firstFreshVariable;
-  std::vector<std::pair<RegUnit, RegUnit>> suspicious;
   std::optional<Model> model;
 
   void stop(ProofStatus status, std::string reason) {
@@ -135,7 +144,15 @@ class Comparison {
       fresh.memory = t.variable(memoryVariable, Sort::memory, false);
       state[s] = std::move(fresh);
     }
+    // Registers that agree in the active lanes only.
+    const TermId seen = activeLanes(0);
+    for (const auto& [mine, theirs] : w.entry.active)
+      state[1].units[theirs] = t.select(seen, state[0].units[mine], state[1].units[theirs]);
     entry = state;
+  }
+
+  TermId activeLanes(std::size_t s) {
+    return t.laneBit(t.pack(state[s].units[isa::sreg::execLo], state[s].units[isa::sreg::execHi]));
   }
 
   // Execution.
@@ -348,8 +365,14 @@ class Comparison {
 
   void compareRegisters() {
     Relation& exit = result.exit;
-    std::unordered_map<TermId, std::vector<RegUnit>> holders;
-    w.liveOut[1].forEach([&](RegUnit u) { holders[state[1].units[u]].push_back(u); });
+    std::unordered_map<TermId, std::vector<RegUnit>> holders, activeHolders;
+    const TermId seen = activeLanes(0);
+    const bool sameExec = seen == activeLanes(1);
+    w.liveOut[1].forEach([&](RegUnit u) {
+      holders[state[1].units[u]].push_back(u);
+      if (sameExec && u >= isa::vgprBase)
+        activeHolders[t.under(seen, state[1].units[u])].push_back(u);
+    });
     for (RegUnit u = 0; u < isa::regUnitCount; ++u)
       if (state[0].units[u] == state[1].units[u])
         exit.same.set(u);
@@ -357,22 +380,35 @@ class Comparison {
     w.liveOut[0].forEach([&](RegUnit u) {
       if (exit.same.test(u))
         return;
-      if (const auto it = holders.find(state[0].units[u]); it != holders.end()) {
+      const TermId value = state[0].units[u];
+      if (const auto it = holders.find(value); it != holders.end()) {
         for (const RegUnit other : it->second)
           exit.renamed.emplace_back(u, other);
         return;
       }
+      const bool varies = u >= isa::vgprBase && sameExec;
+      if (const auto it = activeHolders.find(varies ? t.under(seen, value) : value);
+          varies && it != activeHolders.end()) {
+        for (const RegUnit other : it->second)
+          exit.active.emplace_back(u, other);
+        return;
+      }
       if (!w.liveOut[1].test(u))
         return; // K1 does not look at that register any more: whether it needs the value shows where it is used
-      if (note(equality.equal(state[0].units[u], state[1].units[u]))) {
+      if (lost.empty() && note(equality.equal(value, state[1].units[u]))) {
         exit.same.set(u);
         return;
       }
-      suspicious.emplace_back(u, u);
+      if (lost.empty() && varies &&
+          note(equality.equal(t.select(seen, value, t.word(0)), t.select(seen, state[1].units[u], t.word(0))))) {
+        exit.active.emplace_back(u, u);
+        return;
+      }
       if (lost.empty())
         lost = isa::regUnitName(u);
     });
     std::ranges::sort(exit.renamed);
+    std::ranges::sort(exit.active);
     if (!lost.empty())
       fail(fmt::format("{} differs at the end of {}", lost, atEntry()));
   }
@@ -386,7 +422,6 @@ class Comparison {
 
   void attempt(bool withFacts) {
     result = {};
-    suspicious.clear();
     askedOutside = false;
     enter(withFacts);
     std::array<SymbolicExecutor, 2> executors{SymbolicExecutor(t, w.side[0]->accumOffset, oracle(0)),
@@ -416,24 +451,29 @@ class Comparison {
       result.usedFacts = true;
   }
 
-  void searchCounterexample() {
+  bool searchCounterexample(unsigned trials) {
     SearchInput input;
     input.window = &w;
     w.liveOut[0].forEach([&](RegUnit u) {
-      if (w.liveOut[1].test(u) && !std::ranges::any_of(result.exit.renamed, [&](auto p) { return p.first == u; }))
+      const auto isFirst = [&](const RegPair& pair) { return pair.first == u; };
+      // Of what lives on in the active lanes only, the rest may differ.
+      if (w.liveOut[1].test(u) && std::ranges::none_of(result.exit.renamed, isFirst) &&
+          std::ranges::none_of(result.exit.active, isFirst))
         input.outputs.emplace_back(u, u);
     });
     for (const auto& pair : result.exit.renamed)
       input.outputs.push_back(pair);
     input.model = model ? &*model : nullptr;
-    input.trials = options.trials;
+    input.trials = trials;
     std::string obstacle;
     unsigned conclusive = 0;
     if (auto found = findCounterexample(input, obstacle, conclusive)) {
       result.status = ProofStatus::differs;
       result.reason += "; " + found->difference;
       result.counterexample = std::move(found);
+      return true;
     }
+    return false;
   }
 };
 

@@ -1,7 +1,7 @@
 // Pairs of programs and whether the second may be called the same as the first.
 #include "verify/proof/value_proof.h"
 
-#include "program/program_support.h"
+#include "verify/proof/proof_support.h"
 #include "verify/verify_support.h"
 
 #include <gtest/gtest.h>
@@ -9,17 +9,12 @@
 namespace asmevo::verify {
 namespace {
 
-using program::test::assembleFile;
-using program::test::kernelFile;
 using program::test::KernelText;
+using test::assembled;
+using test::loop;
+using test::straight;
 
 enum class Expect { proved, rejected };
-
-object::CodeObject assembled(const KernelText& text) {
-  auto object = object::CodeObject::parse(assembleFile(kernelFile(text)), "k.co");
-  EXPECT_TRUE(object) << object.error().message;
-  return *std::move(object);
-}
 
 void expectVerdict(const object::CodeObject& k0, const object::CodeObject& k1, const std::string& kernel,
                    Expect expected) {
@@ -40,23 +35,6 @@ void expectVerdict(const object::CodeObject& k0, const object::CodeObject& k1, c
 void expectTexts(const KernelText& k0, const KernelText& k1, Expect expected) {
   SCOPED_TRACE("K0:\n" + k0.body + k0.more + "K1:\n" + k1.body + k1.more);
   expectVerdict(assembled(k0), assembled(k1), "k", expected);
-}
-
-/// A kernel that loads v2 and v3 (and s6, s7), runs `lines` and stores v4.
-KernelText straight(const std::string& lines) {
-  return {R"(
-  s_load_dwordx2 s[2:3], s[0:1], 0x0
-  v_lshlrev_b32_e32 v1, 2, v0
-  s_waitcnt lgkmcnt(0)
-  s_load_dwordx2 s[6:7], s[2:3], 0x400
-  global_load_dword v2, v1, s[2:3]
-  global_load_dword v3, v1, s[2:3] offset:256
-  s_waitcnt vmcnt(0) lgkmcnt(0)
-)" + lines +
-          R"(
-  global_store_dword v1, v4, s[2:3]
-  s_endpgm
-)"};
 }
 
 struct Pair {
@@ -146,13 +124,6 @@ constexpr Pair pairs[] = {
 
 INSTANTIATE_TEST_SUITE_P(ValueProof, Straight, testing::ValuesIn(pairs),
                          [](const auto& info) { return std::string(info.param.name); });
-
-/// A loop of s10 turns that adds s9 to v4: `before` runs once, `top` in every turn, `bottom` after the use.
-KernelText loop(const std::string& before, const std::string& top, const std::string& bottom = "") {
-  return straight("  s_mov_b32 s10, 4\n  v_mov_b32 v4, 0\n" + before + "\n.Lloop:\n" + top +
-                  "\n  v_add_u32 v4, s9, v4\n" + bottom +
-                  "\n  s_sub_u32 s10, s10, 1\n  s_cmp_lg_u32 s10, 0\n  s_cbranch_scc1 .Lloop\n");
-}
 
 TEST(ValueProof, InvariantsMayLeaveTheLoop) {
   expectTexts(loop("", "s_lshl_b32 s9, s6, 4"), loop("s_lshl_b32 s9, s6, 4", ""), Expect::proved);
