@@ -93,10 +93,11 @@ class Dataset {
 
 /// Names: "mi300a", "mi308x".
 std::vector<std::string> datasetNames();
-Result<std::unique_ptr<Dataset>> makeDataset(const std::string& name);
+/// `objects`: where the measured code objects lie, for data sets whose objects are not built here.
+Result<std::unique_ptr<Dataset>> makeDataset(const std::string& name, const std::string& objects = {});
 
 std::unique_ptr<Dataset> makeMi300a();
-/// `checkout`: a checkout of ROCm/aiter, whose code objects are timed; empty: .cache/aiter.
-std::unique_ptr<Dataset> makeMi308x(const std::string& checkout = {});
+/// `objects`: a checkout of ROCm/aiter, or the folder of the six code objects; empty: .cache/aiter.
+std::unique_ptr<Dataset> makeMi308x(const std::string& objects = {});
 
 } // namespace asmevo::calibrate

@@ -54,7 +54,9 @@ double missOf(double modelled, double measured) {
 class Fitter {
  public:
   Fitter(Dataset& dataset, timing::Chip start, std::vector<Row> fitted)
-      : data(dataset), chip(std::move(start)), rows(std::move(fitted)), host(dataset.hostCosts()) {}
+      : data(dataset), chip(std::move(start)), rows(std::move(fitted)) {
+    reset();
+  }
 
   Status prepare(const std::function<void(const std::string&)>& progress) {
     for (const Row& row : rows) {
@@ -76,11 +78,10 @@ class Fitter {
     const std::vector<FreeHostCost> costs = data.freeHostCosts();
     std::vector<Coordinate> at;
     for (const FreeHostCost& cost : costs)
-      at.push_back({std::clamp(host.*cost.member, cost.low, cost.high), cost.low, cost.high});
-    floor = candidate.parameter(floorKey);
+      at.push_back({host.*cost.member, cost.low, cost.high});
     for (const FreeParameter& parameter : data.freeParameters())
       if (parameter.key == floorKey)
-        at.push_back({std::clamp(floor, parameter.low, parameter.high), parameter.low, parameter.high});
+        at.push_back({floor, parameter.low, parameter.high});
     const auto objective = [&](const std::vector<Coordinate>& values) {
       apply(costs, values);
       std::map<std::string, std::pair<double, double>> programs; // sum and number of misses
@@ -106,6 +107,7 @@ class Fitter {
     result.rows = rows.size();
     ASMEVO_TRY(result.before, evaluate(chip));
     progress(fmt::format("{} rows, objective {:.4f}", rows.size(), result.before));
+    reset();
     std::vector<Coordinate> at;
     std::vector<std::string> keys;
     for (const FreeParameter& parameter : data.freeParameters())
@@ -143,6 +145,19 @@ class Fitter {
   }
 
  private:
+  static double middle(double low, double high) { return roundToDigits((low + high) / 2); }
+
+  /// Host costs and floor to where every search starts, so that a fit does not depend on an earlier one's result.
+  void reset() {
+    host = data.hostCosts();
+    for (const FreeHostCost& cost : data.freeHostCosts())
+      host.*cost.member = middle(cost.low, cost.high);
+    floor = chip.parameter(floorKey);
+    for (const FreeParameter& parameter : data.freeParameters())
+      if (parameter.key == floorKey)
+        floor = middle(parameter.low, parameter.high);
+  }
+
   void apply(const std::vector<FreeHostCost>& costs, const std::vector<Coordinate>& values) {
     for (std::size_t i = 0; i < costs.size(); ++i)
       host.*costs[i].member = values[i].value;

@@ -22,7 +22,8 @@ std::vector<Row> fitRows(Dataset& dataset, const std::vector<Row>& rows);
 
 /// Minimises the mean over programs of the mean over rows of |ln(modelled / measured)|, each at most 1, on fitRows.
 /// Host costs and the launch floor need no simulation and are searched anew for each set of the other parameters.
-/// Values come out with four significant digits. `progress` gets a line now and then.
+/// Every search starts in the middle of the ranges: the result depends on the chip's other numbers only, not on an
+/// earlier fit. Values come out with four significant digits. `progress` gets a line now and then.
 Result<FitResult> fit(Dataset& dataset, const timing::Chip& start, const std::vector<Row>& rows,
                       const std::function<void(const std::string&)>& progress);
 

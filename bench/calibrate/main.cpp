@@ -14,7 +14,7 @@ namespace asmevo::calibrate {
 namespace {
 
 struct Options {
-  std::string dataset = "mi300a", chip, write, only;
+  std::string dataset = "mi300a", objects, chip, write, only;
   bool fit = false, json = false, quiet = false;
 };
 
@@ -112,7 +112,7 @@ Status writeFit(const Options& options, const Dataset& dataset, const FitResult&
 }
 
 Status run(const Options& options) {
-  ASMEVO_TRY(const std::unique_ptr<Dataset> dataset, makeDataset(options.dataset));
+  ASMEVO_TRY(const std::unique_ptr<Dataset> dataset, makeDataset(options.dataset, options.objects));
   ASMEVO_TRY(timing::Chip chip, timing::loadChip(options.chip.empty() ? dataset->chip() : options.chip));
   ASMEVO_TRY(const std::vector<Row> rows, dataset->rows());
   HostCosts host = dataset->hostCosts();
@@ -146,6 +146,9 @@ int main(int argc, char** argv) {
   calibrate::Options options;
   CLI::App app{"Calibrates the timing model on measured kernels and reports its errors"};
   app.add_option("--dataset", options.dataset, "mi300a or mi308x")->capture_default_str();
+  app.add_option(
+      "--objects", options.objects,
+      "mi308x: a checkout of ROCm/aiter, or the folder of its fp8gemm_blockscale objects; .cache/aiter otherwise");
   app.add_option("--chip", options.chip, "chip name or file to start from; the dataset's chip otherwise");
   app.add_flag("--fit", options.fit, "fit the free parameters before the report");
   app.add_option("--write", options.write, "chip file that gets the fitted values (with --fit)")

@@ -188,7 +188,11 @@ std::string line(std::string_view title, const Summary& s) {
 
 class Mi308x final : public Dataset {
  public:
-  explicit Mi308x(std::string checkout) : folder(std::filesystem::path(std::move(checkout)) / objectFolder) {}
+  explicit Mi308x(const std::string& objects) : folder(std::filesystem::path(objects) / objectFolder) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder, ignored))
+      folder = objects;
+  }
 
   std::string name() const override { return "mi308x"; }
   std::string chip() const override { return "mi308x"; }
@@ -321,8 +325,8 @@ class Mi308x final : public Dataset {
 
 } // namespace
 
-std::unique_ptr<Dataset> makeMi308x(const std::string& checkout) {
-  return std::make_unique<Mi308x>(checkout.empty() ? defaultCheckout : checkout);
+std::unique_ptr<Dataset> makeMi308x(const std::string& objects) {
+  return std::make_unique<Mi308x>(objects.empty() ? defaultCheckout : objects);
 }
 
 } // namespace asmevo::calibrate

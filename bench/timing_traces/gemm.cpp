@@ -6,14 +6,6 @@
 namespace asmevo::bench {
 namespace {
 
-object::Target gfx942() {
-  object::Target target;
-  target.processor = "gfx942";
-  target.xnack = object::Feature::any;
-  target.sramecc = object::Feature::any;
-  return target;
-}
-
 /// The number in `column` of the row whose metric begins with `metric`.
 Result<double> measured(const Table& table, const std::string& metric) {
   ASMEVO_TRY(const std::size_t metricColumn, table.column("metric"));
@@ -30,7 +22,8 @@ Result<std::vector<Section>> gemmSections(const Data& data) {
   using namespace timing;
   ASMEVO_TRY(const Table table, Table::read(data.path("gfx942_gemm_att_measured.csv")));
   ASMEVO_TRY(const Chip chip, loadChip("mi300x"));
-  ASMEVO_TRY(const auto codec, isa::Codec::create(gfx942()));
+  ASMEVO_TRY(const object::Target target, object::parseTargetId("gfx942"));
+  ASMEVO_TRY(const auto codec, isa::Codec::create(target));
   Section section{"AMD's gfx942 GEMM loop, clk per iteration", "mi300x", {}, {}};
   const struct {
     const char* metric;

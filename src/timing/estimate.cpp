@@ -173,16 +173,22 @@ class Continuation {
 
 Estimate Continuation::of(const Estimate& fewer, const Estimate& more) const {
   Estimate result = more;
-  for (double Estimate::* field : {&Estimate::cycles, &Estimate::cyclesLow, &Estimate::cyclesHigh, &Estimate::cuCycles,
-                                   &Estimate::hbmBytes, &Estimate::mallBytes, &Estimate::l2Bytes, &Estimate::l1Bytes,
-                                   &Estimate::usedBytes, &Estimate::waveInstructions})
+  for (double Estimate::* field :
+       {&Estimate::cycles, &Estimate::cyclesLow, &Estimate::cyclesHigh, &Estimate::cuCycles, &Estimate::hbmBytes,
+        &Estimate::mallBytes, &Estimate::l2Bytes, &Estimate::l1Bytes, &Estimate::usedBytes, &Estimate::waveInstructions,
+        &Estimate::flops, &Estimate::vectorRequests, &Estimate::vectorSectors})
     result.*field = of(fewer.*field, more.*field);
+  for (std::size_t i = 0; i < result.counters.size() && i < fewer.counters.size(); ++i)
+    result.counters[i].second = of(fewer.counters[i].second, more.counters[i].second);
   for (InstructionProfile& at : result.instructions) {
     const auto less = std::ranges::lower_bound(fewer.instructions, at.offset, {}, &InstructionProfile::offset);
     if (less == fewer.instructions.end() || less->offset != at.offset)
       continue;
     at.issued =
         static_cast<std::uint64_t>(std::llround(of(static_cast<double>(less->issued), static_cast<double>(at.issued))));
+    for (double InstructionProfile::* field : {&InstructionProfile::requests, &InstructionProfile::sectors,
+                                               &InstructionProfile::bytesUsed, &InstructionProfile::conflictClk})
+      at.*field = of((*less).*field, at.*field);
     at.stallCycles = 0;
     for (std::size_t s = 1; s < stallCount; ++s) {
       at.byReason[s] = of(less->byReason[s], at.byReason[s]);

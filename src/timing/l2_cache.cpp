@@ -104,7 +104,9 @@ L2Cache::Reply L2Cache::access(const LineRequest& request, double now, Traffic& 
     const bool owned = request.streaming || chosen(request.tag, 1 / request.sharersInXcd);
     if (owned && tags.insert(cacheSet, request.tag, 0, {dirties, request.streaming})) {
       ++counted.evictedLines;
-      memory.write(asked, lineBytes, counted);
+      const double wait = memory.write(asked, lineBytes, counted);
+      if (store) // reads queue up behind the write themselves
+        reply.wait += wait;
     }
     if (!owned) {
       ++counted.l2Hits;

@@ -36,22 +36,24 @@ bool neverPairs(std::string_view base) {
   return std::any_of(std::begin(prefixes), std::end(prefixes), [&](auto p) { return base.starts_with(p); });
 }
 
-constexpr std::string_view pairsWithAny[] = {"v_mul_f32", "v_mov_b32", "v_or_b32", "v_fma_f32", "v_fmac_f32"};
-constexpr std::string_view pairsWithOthers[] = {
-    "v_add_f32",     "v_sub_f32",      "v_subrev_f32", "v_cndmask_b32",      "v_and_b32",
-    "v_not_b32",     "v_xor_b32",      "v_add_u32",    "v_sub_u32",          "v_subrev_u32",
-    "v_lshrrev_b32", "v_div_fmas_f32", "v_max_f32",    "v_accvgpr_read_b32", "v_readfirstlane_b32"};
+/// The light operations: they share with every one that shares at all.
+constexpr std::string_view pairsWithAny[] = {
+    "v_mul_f32",     "v_mov_b32",      "v_or_b32",           "v_fma_f32",          "v_fmac_f32",
+    "v_add_f32",     "v_sub_f32",      "v_subrev_f32",       "v_and_b32",          "v_not_b32",
+    "v_xor_b32",     "v_add_u32",      "v_sub_u32",          "v_subrev_u32",       "v_lshrrev_b32",
+    "v_ashrrev_i32", "v_div_fmas_f32", "v_accvgpr_read_b32", "v_readfirstlane_b32"};
 
-void setPairing(StaticInst& s, std::string_view base) {
+Pairing pairingOf(const Instruction& inst) {
+  const std::string_view base = inst.base;
   if (neverPairs(base))
-    return;
-  if (std::find(std::begin(pairsWithAny), std::end(pairsWithAny), base) != std::end(pairsWithAny)) {
-    s.pairing = Pairing::any;
-    return;
-  }
-  const auto* const at = std::find(std::begin(pairsWithOthers), std::end(pairsWithOthers), base);
-  s.pairing = at == std::end(pairsWithOthers) ? Pairing::narrow : Pairing::distinct;
-  s.pairingKind = static_cast<std::uint8_t>(at - std::begin(pairsWithOthers));
+    return Pairing::never;
+  // SDWA forms are seen with light operations only, light as they are without.
+  if (inst.text.find("_sdwa") != std::string::npos)
+    return Pairing::narrow;
+  if (base == "v_cndmask_b32")
+    return Pairing::select;
+  const bool light = std::find(std::begin(pairsWithAny), std::end(pairsWithAny), base) != std::end(pairsWithAny);
+  return light ? Pairing::any : Pairing::narrow;
 }
 
 void addTouched(StaticInst& s, VgprRange range) {
@@ -107,7 +109,7 @@ void analyseValu(StaticInst& s, const Instruction& inst, unsigned accumOffset, c
   s.pipeClk = static_cast<std::uint16_t>(f64Function              ? p.valuTransF64Issue
                                          : isTranscendental(base) ? p.valuTransIssue
                                                                   : p.valuIssue);
-  setPairing(s, base);
+  s.pairing = pairingOf(inst);
   s.packedOrDot = isPackedF32(base) || base.starts_with("v_dot");
   const isa::RegSet writes = inst.writes(accumOffset);
   writes.forEach([&](isa::RegUnit unit) {

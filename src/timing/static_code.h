@@ -18,12 +18,13 @@ inline constexpr std::size_t categoryCount = 7;
 /// What an internal instruction does.
 enum class Internal : std::uint8_t { none, nop, waitcnt, barrier, end, sleep, setprio };
 
-/// Which VALU of two waves may share a slot, from the pairs that the traces show and those that they never do (facts:
-/// hardware_traces.md; 25,000 pairs of 24 mnemonics).
+/// Which VALU of two waves may share a slot. In the traces (facts: hardware_traces.md) a VALU whose wave is ready goes
+/// into another wave's slot either practically always or never, by the two mnemonics: thousands of each, few
+/// exceptions.
 enum class Pairing : std::uint8_t {
   never,
-  narrow,   ///< with `distinct` and `any`
-  distinct, ///< with every other operation that pairs, not with itself
+  narrow, ///< with `select` and `any`
+  select, ///< v_cndmask_b32: with `narrow` and `any`
   any
 };
 
@@ -38,7 +39,6 @@ struct StaticInst {
   Internal internal = Internal::none;
   bool valid = false;               ///< an instruction starts here
   Pairing pairing = Pairing::never; ///< VALU
-  std::uint8_t pairingKind = 0;     ///< tells `distinct` operations apart
   bool packedOrDot = false;         ///< VALU with the longer delay after an MFMA
   bool writesScalar = false;        ///< VALU that writes SGPRs, VCC or EXEC (compares, readlanes, carries)
   bool isSalu = false;              ///< scalar, not SMEM
@@ -68,9 +68,7 @@ struct StaticInst {
 inline bool pairs(const StaticInst& a, const StaticInst& b) {
   if (a.pairing == Pairing::never || b.pairing == Pairing::never)
     return false;
-  if (a.pairing == Pairing::distinct && b.pairing == Pairing::distinct)
-    return a.pairingKind != b.pairingKind;
-  return a.pairing != Pairing::narrow || b.pairing != Pairing::narrow;
+  return a.pairing != b.pairing || a.pairing == Pairing::any;
 }
 
 /// One entry per dword of code; entries inside an instruction and nulls are invalid.

@@ -1,4 +1,5 @@
 // Known effects of schedules and layouts (facts: cdna3.md sections 1.5 and 5): their sign and size.
+#include "timing/lds_unit.h"
 #include "timing/synthetic_gemm.h"
 #include "timing_support.h"
 
@@ -150,6 +151,17 @@ TEST(Schedules, OccupancyHidesLatency) {
   EXPECT_NEAR(one / end(2), 2, 0.2);
   EXPECT_NEAR(one / end(4), 4, 0.5);
   EXPECT_NEAR(one / end(8), 8, 1.2);
+}
+
+TEST(LdsBanks, LaterRequestsFillTheGapsBetweenBookings) {
+  Calendar banks;
+  EXPECT_EQ(banks.book(0, 10, 0), 10);
+  EXPECT_EQ(banks.book(20, 10, 0), 30);
+  EXPECT_EQ(banks.book(5, 12, 0), 32) << "ten clk from 10 on, the rest after 30";
+  EXPECT_EQ(banks.book(0, 1, 0), 33);
+  EXPECT_EQ(banks.book(100, 4, 0), 104);
+  EXPECT_EQ(banks.book(40, 4, 40), 44) << "before the one booked for later";
+  EXPECT_EQ(banks.book(40, 60, 40), 108);
 }
 
 TEST(LdsDma, SharesThePathIntoLds) {

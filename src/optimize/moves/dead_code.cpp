@@ -4,7 +4,7 @@
 #include "optimize/repair.h"
 #include "program/analysis/dataflow.h"
 #include "program/analysis/liveness.h"
-#include "verify/value_graph.h"
+#include "verify/proof/symbolic.h"
 
 #include <algorithm>
 
@@ -40,12 +40,8 @@ void markDead(const program::Block& block, isa::RegSet live, unsigned accumOffse
 /// Forwards over the block with value numbers: an instruction that leaves every result as it was is redundant.
 void markRedundant(const program::Block& block, unsigned accumOffset, Removal& removal) {
   verify::TermTable terms;
-  verify::SymbolicExecutor executor(terms, accumOffset);
-  verify::SymbolicState state;
-  for (std::uint32_t u = 0; u < isa::regUnitCount; ++u)
-    state.units.push_back(terms.variable(u));
-  state.ldsMemory = terms.variable(5000);
-  state.globalMemory = terms.variable(5001);
+  verify::SymbolicExecutor executor(terms, accumOffset, {});
+  verify::SymbolicState state = verify::initialState(terms);
   for (std::size_t i = 0; i < block.instrs.size(); ++i) {
     const program::Instr& instr = block.instrs[i];
     if (instr.inst->isBranch() || instr.inst->cls == isa::InstClass::endpgm)
@@ -53,7 +49,7 @@ void markRedundant(const program::Block& block, unsigned accumOffset, Removal& r
     const auto before = state.units;
     std::string reason;
     const std::string key = instr.pcRef ? fmt::format("pc{}:{:#x}", instr.pcRef->high, instr.pcRef->target) : "";
-    if (!executor.execute(*instr.inst, key, state, reason))
+    if (!executor.execute(*instr.inst, {}, key, state, reason))
       return;
     if (!removal.keep[i] && isPureAlu(*instr.inst) && instr.inst->writes(accumOffset).any() && state.units == before) {
       removal.remove[i] = true;

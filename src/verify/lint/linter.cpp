@@ -119,8 +119,11 @@ class Linter {
                       shown ? Severity::error : Severity::note, found.producer, found.consumer, function);
     finding.need = found.needed;
     finding.have = found.present;
-    const std::string present =
-        found.present ? fmt::format("at most {}({})", counter, *found.present) : fmt::format("no {} wait", counter);
+    // A wait for as little as is needed now came too early: fewer operations had followed then.
+    const std::string present = !found.present ? fmt::format("no {} wait", counter)
+                                : *found.present <= found.needed
+                                    ? fmt::format("{}({}) too early", counter, *found.present)
+                                    : fmt::format("at most {}({})", counter, *found.present);
     if (found.kind == Kind::ldsDma)
       finding.message = fmt::format("\"{}\" at {:#x} may still be writing LDS: needs {}(n), has {}",
                                     finding.producerText, finding.producer, counter, present);

@@ -14,6 +14,17 @@ std::string waitedFor(const isa::WaitCount& wait) {
   return isa::waitcntText(wait).substr(std::string_view("s_waitcnt ").size());
 }
 
+/// Does it break up a soft clause (program/analysis/soft_clauses.h)? The compiler puts an s_nop for that where XNACK
+/// may be on.
+bool breaksClause(const LintContext& context, program::Place place) {
+  const auto& instrs = context.code.blocks[place.block].instrs;
+  if (context.object.target().xnack == object::Feature::off || place.index == 0 || place.index + 1 >= instrs.size())
+    return false;
+  const isa::Instruction &before = *instrs[place.index - 1].inst, &after = *instrs[place.index + 1].inst;
+  return (before.isVectorMemory() && after.isVectorMemory()) ||
+         (before.cls == isa::InstClass::smem && after.cls == isa::InstClass::smem);
+}
+
 } // namespace
 
 void lintRelaxable(LintContext& context, const program::Function& function) {
@@ -36,7 +47,7 @@ void lintRelaxable(LintContext& context, const program::Function& function) {
   if (!target)
     return;
   for (const auto& nop : program::requiredNops(context.code, context.sites, function, accumOffset, *target)) {
-    if (nop.sufficient == nop.present)
+    if (nop.sufficient == nop.present || (nop.sufficient == 0 && breaksClause(context, nop.place)))
       continue;
     LintFinding finding = context.start("relaxable", "nop.relaxable", Severity::note, nop.place, nop.place, function);
     finding.need = nop.sufficient;

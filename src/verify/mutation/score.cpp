@@ -109,6 +109,7 @@ Result<std::shared_ptr<const Baseline>> measureWider(const object::CodeObject& k
                                                      device::Device& device, const Options& gate, unsigned rounds) {
   Options options = gate;
   options.strict = false;
+  options.seeds = {gate.seeds.size() + 1}; // another order than the gate's
   options.dataVariants = rounds;
   options.firstVariant = gate.dataVariants + 1;
   return measureBaseline(k0, dispatch, device, options);

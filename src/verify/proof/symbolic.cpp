@@ -79,6 +79,14 @@ bool readsMachineState(const Instruction& inst) {
 
 } // namespace
 
+SymbolicState initialState(TermTable& table) {
+  SymbolicState state;
+  for (std::uint32_t u = 0; u < isa::regUnitCount; ++u)
+    state.units.push_back(table.variable(u, unitSort(static_cast<RegUnit>(u)), u >= isa::vgprBase));
+  state.memory = table.variable(isa::regUnitCount, Sort::memory, false);
+  return state;
+}
+
 TermId SymbolicExecutor::exec(const SymbolicState& state) {
   return scalarPair(state, isa::sreg::execLo);
 }

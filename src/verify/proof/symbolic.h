@@ -37,6 +37,9 @@ struct SymbolicState {
   std::vector<std::pair<TermId, unsigned>> ldsWidths; ///< address and bytes of every LDS access
 };
 
+/// Every register a variable of its own, memory as it was found.
+SymbolicState initialState(TermTable& table);
+
 /// Executes instructions of one program symbolically.
 class SymbolicExecutor {
  public:
@@ -51,12 +54,7 @@ class SymbolicExecutor {
   bool execute(const isa::Instruction& inst, program::Place place, const std::string& literalKey, SymbolicState& state,
                std::string& reason);
 
-  /// The value of a pure scalar or vector instruction's result in `unit`, from the registers `read` gives; nothing
-  /// where it is not modelled as one.
-  static bool isModelled(const isa::Instruction& inst);
-
  private:
-  struct Sources;
   bool vectorAlu(const isa::Instruction& inst, SymbolicState& state);
   bool scalarAlu(const isa::Instruction& inst, SymbolicState& state);
   bool special(const isa::Instruction& inst, SymbolicState& state);

@@ -19,16 +19,8 @@ class Symbolic : public testing::Test {
     codec = *std::move(created);
   }
 
-  SymbolicState fresh() {
-    SymbolicState state;
-    for (std::uint32_t u = 0; u < isa::regUnitCount; ++u)
-      state.units.push_back(terms.variable(u, unitSort(static_cast<isa::RegUnit>(u)), u >= isa::vgprBase));
-    state.memory = terms.variable(5000, Sort::memory, false);
-    return state;
-  }
-
   SymbolicState run(const std::vector<std::string>& lines) {
-    SymbolicState state = fresh();
+    SymbolicState state = initialState(terms);
     SymbolicExecutor executor(terms, 128, {});
     for (const auto& line : lines) {
       auto inst = codec->assemble(line);
@@ -124,7 +116,7 @@ TEST_F(Symbolic, RenamingKeepsTheValue) {
 }
 
 TEST_F(Symbolic, IndexedRegistersAreRefused) {
-  SymbolicState state = fresh();
+  SymbolicState state = initialState(terms);
   SymbolicExecutor executor(terms, 128, {});
   for (const char* line :
        {"s_set_gpr_idx_on s0, gpr_idx(SRC0)", "s_movrels_b32 s0, s1", "s_swappc_b64 s[30:31], s[4:5]"}) {

@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   std::size_t count = 1000;
   std::uint64_t seed = 1;
   unsigned trials = 64;
+  double seconds = 1e9;
   bool legal = false, verbose = false, noFacts = false;
   std::string only;
   CLI::App app("Self-test of the proof engine");
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "of the edits and of the runs");
   app.add_option("--trials", trials, "concrete runs per edit");
   app.add_option("--kind", only, "of legal edits");
+  app.add_option("--seconds", seconds, "stop after so long");
   app.add_flag("--legal", legal, "edits that change nothing");
   app.add_flag("--no-facts", noFacts, "prove from the windows alone");
   app.add_flag("-v", verbose, "every edit that is not as expected");
@@ -68,9 +70,12 @@ int main(int argc, char** argv) {
   verify::ProofOptions options;
   options.useFacts = !noFacts;
   std::map<std::string, Counts> byKind;
-  std::vector<double> seconds;
+  std::vector<double> times;
   std::size_t made = 0, inconclusive = 0;
+  const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t draw = 0; made < count && draw < 200 * count; ++draw) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds)
+      break;
     const std::uint64_t h = (seed << 32) + draw;
     const auto& subject = subjects[(h * 0x9e3779b97f4a7c15 >> 33) % subjects.size()];
     tests::WindowEditor editor(subject, h);
@@ -84,7 +89,7 @@ int main(int argc, char** argv) {
     auto& original = const_cast<verify::Side&>(subject.side);
     const auto start = std::chrono::steady_clock::now();
     const verify::ProofResult proof = verify::proveSides(original, edited, options);
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     Counts& counts = byKind[edit->kind];
     ++counts.edits;
     ++of(counts, proof.status);
@@ -123,9 +128,9 @@ int main(int argc, char** argv) {
     all.unsound += c.unsound;
   }
   line("all", all);
-  std::ranges::sort(seconds);
-  if (!seconds.empty())
+  std::ranges::sort(times);
+  if (!times.empty())
     fmt::print("proof time: median {:.3f} s, 95 % {:.3f} s, most {:.3f} s; no conclusive run for {} edits\n",
-               seconds[seconds.size() / 2], seconds[seconds.size() * 95 / 100], seconds.back(), inconclusive);
+               times[times.size() / 2], times[times.size() * 95 / 100], times.back(), inconclusive);
   return all.unsound == 0 ? 0 : 1;
 }
