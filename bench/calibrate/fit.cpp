@@ -112,8 +112,7 @@ class Fitter {
     std::vector<std::string> keys;
     for (const FreeParameter& parameter : data.freeParameters())
       if (parameter.key != floorKey) {
-        at.push_back(
-            {std::clamp(chip.parameter(parameter.key), parameter.low, parameter.high), parameter.low, parameter.high});
+        at.push_back({middle(parameter.low, parameter.high), parameter.low, parameter.high});
         keys.push_back(parameter.key);
       }
     Status failure;
@@ -133,7 +132,7 @@ class Fitter {
       return *miss;
     };
     if (!at.empty())
-      compassSearch(at, 0.125, 1.0 / 64, objective);
+      compassSearch(at, 0.25, 1.0 / 64, objective);
     ASMEVO_CHECK(failure);
     for (std::size_t i = 0; i < keys.size(); ++i)
       chip = withParameter(std::move(chip), keys[i], at[i].value);

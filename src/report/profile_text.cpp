@@ -159,8 +159,8 @@ std::string listing(const HotRegion& region, double totalCycles) {
 std::string estimateText(const timing::Estimate& e, bool modelled) {
   std::string text = fmt::format("  {:.0f} cycles, {:.2f} us at {:.0f} MHz{}\n", e.cycles, e.microseconds, e.clockMhz,
                                  modelled ? " (modelled)" : "");
-  text += fmt::format("  between {:.0f} and {:.0f} cycles by sampling: {} of {} workgroups traced, {} {}\n", e.cyclesLow,
-                      e.cyclesHigh, e.tracedWorkgroups, e.workgroups, e.behaviours,
+  text += fmt::format("  between {:.0f} and {:.0f} cycles by sampling: {} of {} workgroups traced, {} {}\n",
+                      e.cyclesLow, e.cyclesHigh, e.tracedWorkgroups, e.workgroups, e.behaviours,
                       e.behaviours == 1 ? "behaviour" : "behaviours");
   text += fmt::format("  bound by {}\n  {} workgroups, {} per CU, {} waves per SIMD, limited by {}\n", position(e),
                       e.workgroups, e.workgroupsPerCu, e.wavesPerSimd, e.occupancyLimiter);

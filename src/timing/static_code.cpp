@@ -48,7 +48,7 @@ Pairing pairingOf(const Instruction& inst) {
   if (neverPairs(base))
     return Pairing::never;
   // SDWA forms are seen with light operations only, light as they are without.
-  if (inst.text.find("_sdwa") != std::string::npos)
+  if (inst.mods.isSdwa)
     return Pairing::narrow;
   if (base == "v_cndmask_b32")
     return Pairing::select;

@@ -96,8 +96,10 @@ class Gate {
     DifferentialRun runs(*baseline, k1, device, options, deadline);
     if (options.stopAtFirst) {
       runs.runInOrder();
-      if (!accepted(runs.result.level))
+      if (!accepted(runs.result.level)) {
+        verdict.cases = std::move(runs.result.cases);
         return reject(runs.result.gate, runs.result.level, runs.result.reason);
+      }
     }
     ASMEVO_TRY(const LintReport after, lint(k1, program::HazardScope::withLlvm));
     compareFindings(after);

@@ -67,7 +67,7 @@ TEST(Estimate, VectorAddReachesMemoryBandwidth) {
     const Estimate e = add.run(workgroups, chip(name));
     const double achieved = VectorAdd::bytes(workgroups) / (e.cycles / (e.clockMhz * 1e6));
     const double peak = chip(name).parameter("hbm.bytesPerSecond");
-    EXPECT_GT(achieved, 0.75 * peak) << name;
+    EXPECT_GT(achieved, 0.7 * peak) << name;
     EXPECT_LE(achieved, 1.02 * peak) << name;
     EXPECT_TRUE(e.bound == "HBM" || e.bound == "fabric") << name;
     EXPECT_NEAR(e.hbmBytes / VectorAdd::bytes(workgroups), 1, 0.08) << name << ": what L2 keeps at the end is not in it";

@@ -55,9 +55,13 @@ class Proof {
   }
 
   ProofResult run() {
-    if (side[0]->accumOffset != side[1]->accumOffset && usesAccumulators())
-      return fail(ProofStatus::refused, side[0]->kernel->entryAddress, "the AGPR file starts elsewhere in K1");
-    const Relation all = Relation::identity();
+    Relation all = Relation::identity();
+    if (side[0]->accumOffset != side[1]->accumOffset) {
+      // AGPRs lie elsewhere in K1's file. They hold nothing at the entry; where they go then, the windows find out.
+      for (unsigned v = std::min(side[0]->accumOffset, side[1]->accumOffset); v < 512; ++v)
+        all.same.reset(isa::vgprUnit(v));
+      movedAccumulators = usesAccumulators();
+    }
     push(side[0]->function->entryBlock, side[1]->function->entryBlock, side[0]->kernel->entryAddress, all);
     pushOtherEntries(all);
     while (!queue.empty() && !failure) {
@@ -95,6 +99,7 @@ class Proof {
   std::set<Pair> queued, edited;
   std::deque<Pair> queue;
   bool hasCalls = false, widensLds = false;
+  bool movedAccumulators = false; ///< one text means other registers on either side
   ProofResult result;
   std::optional<ProofResult> failure;
 
@@ -194,7 +199,7 @@ class Proof {
     const Exit exit0 = exitOf(*side[0]->program, x), exit1 = exitOf(*side[1]->program, y);
     const bool sameExit = exit0.ends == exit1.ends && !exit0.branch == !exit1.branch &&
                           (!exit0.branch || exit0.branch->inst->base == exit1.branch->inst->base);
-    if (same && sameExit)
+    if (same && sameExit && !movedAccumulators)
       if (const auto after = unchanged(pair, relation))
         return leave(exit0, exit1, p.address, *after, false);
     if (indexed[0][x] || indexed[1][y])

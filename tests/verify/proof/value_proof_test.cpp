@@ -272,6 +272,28 @@ TEST(ValueProof, LongJumpsAreFollowed) {
   expectTexts(jumping("v_add_u32 v4, 1, v4"), jumping("v_add_u32 v4, 2, v4"), Expect::rejected);
 }
 
+TEST(ValueProof, AccumulatorsMayLieElsewhere) {
+  const auto k0 = assembled(straight("  v_accvgpr_write_b32 a1, v2\n  v_accvgpr_write_b32 a2, v3\n  s_nop 1\n"
+                                     "  s_cmp_eq_u32 s6, s7\n  s_cbranch_scc1 .Lskip\n  v_accvgpr_write_b32 a1, v3\n"
+                                     ".Lskip:\n  s_nop 1\n  v_accvgpr_read_b32 v4, a1\n"));
+  const auto moved = [&](unsigned accumOffset, const char* lastRead) {
+    return tests::edited(k0, [&](tests::Editable& e) {
+      e.program.resources[0].accumOffset = accumOffset;
+      e.program.resources[0].vgprs = 48;
+      if (lastRead)
+        e.replace(e.find("v_accvgpr_read_b32"), lastRead);
+    });
+  };
+  const auto status = [&](const object::CodeObject& k1) {
+    const auto proof = proveEquivalent(k0, k1, "k");
+    return proof ? proof->status : ProofStatus::refused;
+  };
+  EXPECT_EQ(status(moved(16, nullptr)), ProofStatus::proved);
+  EXPECT_NE(status(moved(16, "v_accvgpr_read_b32 v4, a2")), ProofStatus::proved);
+  // a1 of K0 and a1 of K1 are other registers: the old number is not what K0 wrote.
+  EXPECT_NE(status(moved(16, "v_mov_b32_e32 v4, v33")), ProofStatus::proved);
+}
+
 TEST(ValueProof, KernelsOfTheRepository) {
   // A product of two loads, and what else people try with it.
   const auto k0 = tests::kernelObject("matmul_tiled");
