@@ -266,7 +266,9 @@ double WholeChip::imbalance(const CuResult& run, const std::vector<unsigned>& tr
                                    [&](std::uint64_t workgroup) { return clkOf[kinds.traceFor(workgroup)]; });
   const double one = scheduleClk(std::max<std::uint64_t>(1, place.fullRounds()), 1, slots,
                                  [&](std::uint64_t i) { return clkOf[traces[i % traces.size()]]; });
-  relativeSlack = kinds.uncertainty();
+  // A behaviour's clk per demand is a mean over few workgroups.
+  constexpr double meanOfFew = 0.03;
+  relativeSlack = std::max(meanOfFew, kinds.uncertainty());
   // Which of the long ones come last is not known exactly.
   tailSlack = std::max(0.0, longest - mean) / static_cast<double>(slots);
   return one > 0 ? whole / one : 1;

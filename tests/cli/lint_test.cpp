@@ -70,7 +70,7 @@ TEST_F(Lint, NotesFailOnlyWhenAsked) {
   const CommandResult notes = runCommand({"lint", "--json", "--relaxable", strict});
   EXPECT_EQ(notes.exit, ok);
   EXPECT_EQ(notes.json().at("files").at(0).at("verdict"), "clean");
-  const auto& note = notes.json().at("files").at(0).at("findings").at(0);
+  const auto note = notes.json().at("files").at(0).at("findings").at(0);
   EXPECT_EQ(note.at("rule"), "wait.relaxable");
   EXPECT_EQ(note.at("message"), "could be relaxed: vmcnt(0) is enough, waits for vmcnt(0) lgkmcnt(0)");
   EXPECT_EQ(runCommand({"lint", "--relaxable", "--fail-on", "note", strict}).exit, negative);

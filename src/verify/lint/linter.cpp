@@ -186,8 +186,8 @@ class Linter {
                                         Severity::distance, found.producer, found.consumer, function);
     finding.need = found.needed;
     finding.have = found.present;
-    finding.message = fmt::format("below the documented distance: needs {} wait states after \"{}\" at {:#x}, has {}",
-                                  found.needed, finding.producerText, finding.producer, found.present);
+    finding.message = fmt::format("needs {} wait states after \"{}\" at {:#x}, has {}", found.needed,
+                                  finding.producerText, finding.producer, found.present);
     if (context.options.paths) {
       const auto step = [&](const program::Instr& instr, unsigned states) -> std::optional<unsigned> {
         states += program::waitStatesOf(*instr.inst);
