@@ -6,7 +6,7 @@
 namespace asmevo::cli {
 namespace {
 
-class ProfileCommand : public CommandTest {
+class ProfileView : public CommandTest {
  protected:
   static CommandResult profile(std::vector<std::string> options) {
     options.insert(options.begin(), {"profile", kernelObject("vector_add"), "-d", kernelDispatch("vector_add")});
@@ -14,14 +14,14 @@ class ProfileCommand : public CommandTest {
   }
 };
 
-TEST_F(ProfileCommand, TextNamesTheRoofAndTheHotBlock) {
+TEST_F(ProfileView, TextNamesTheRoofAndTheHotBlock) {
   const CommandResult text = profile({"--top", "1"});
   ASSERT_EQ(text.exit, ok) << text.err;
   for (const char* part : {"vector_add", "(modelled)", "bound by", "hot blocks", "roofs", "memory", "global_load"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part;
 }
 
-TEST_F(ProfileCommand, TraceTellsOfTheRunThatTheJsonReports) {
+TEST_F(ProfileView, TraceTellsOfTheRunThatTheJsonReports) {
   const CommandResult outcome = profile({"--json", "--case", "0", "--trace", at("trace.json")});
   ASSERT_EQ(outcome.exit, ok) << outcome.err;
   const nlohmann::json report = outcome.json()["cases"][0];
@@ -36,7 +36,7 @@ TEST_F(ProfileCommand, TraceTellsOfTheRunThatTheJsonReports) {
   EXPECT_EQ(files(), (std::vector<std::string>{"small.json", "trace.json"})) << "written whole or not at all";
 }
 
-TEST_F(ProfileCommand, BadOptions) {
+TEST_F(ProfileView, BadOptions) {
   EXPECT_EQ(profile({"--trace-slices", "3"}).exit, usage);
   EXPECT_EQ(profile({"--trace-from", "-1"}).exit, usage);
   EXPECT_NE(profile({"--case", "0", "--trace", at("no folder") + "/t.json"}).exit, ok);
