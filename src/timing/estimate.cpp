@@ -136,6 +136,11 @@ double clockOf(const Parameters& p, double matrixShare, double valuShare) {
   return std::min(towards(p.matrixMhz, matrixShare), towards(p.vectorMhz, valuShare));
 }
 
+/// Share of the chip's CUs that get work: a power cap counts what all of them draw together.
+double activeShare(const Placement& placement) {
+  return static_cast<double>(std::min(placement.workgroups, placement.cus)) / static_cast<double>(placement.cus);
+}
+
 /// The load sets the clock and, since the memory has clocks of its own, the clock the load.
 Result<Estimate> atSustainedClock(const Parameters& p, const Subject& subject, double firstGuess) {
   constexpr double sameClock = 0.01;
@@ -143,7 +148,8 @@ Result<Estimate> atSustainedClock(const Parameters& p, const Subject& subject, d
   double clock = firstGuess;
   for (int run = 1;; ++run) {
     ASMEVO_TRY(Estimate result, estimateAt(p.atClock(clock), subject));
-    const double settled = clockOf(p, result.utilisation[0].second, std::min(1.0, result.utilisation[1].second));
+    const double settled = clockOf(p, result.utilisation[0].second,
+                                   std::min(1.0, result.utilisation[1].second) * activeShare(subject.placement));
     if (run == mostRuns || std::abs(settled / clock - 1) <= sameClock)
       return result;
     clock = run == 1 ? settled : (settled + clock) / 2;

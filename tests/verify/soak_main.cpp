@@ -53,6 +53,9 @@ Settings parse(int count, char** values) {
 
 struct Tally {
   std::size_t edits = 0, refused = 0, proved = 0, accepted = 0, unbuilt = 0, wrong = 0;
+  std::map<std::string, std::size_t> gates;      ///< of the refused
+  double setUp = 0, refusing = 0, accepting = 0; ///< seconds
+
   Tally& operator+=(const Tally& other) {
     edits += other.edits;
     refused += other.refused;
@@ -60,7 +63,22 @@ struct Tally {
     accepted += other.accepted;
     unbuilt += other.unbuilt;
     wrong += other.wrong;
+    for (const auto& [gate, count] : other.gates)
+      gates[gate] += count;
+    setUp += other.setUp;
+    refusing += other.refusing;
+    accepting += other.accepting;
     return *this;
+  }
+
+  std::string text() const {
+    std::string by;
+    for (const auto& [gate, count] : gates)
+      by += fmt::format("{}{} {}", by.empty() ? "" : ", ", gate, count);
+    return fmt::format(
+        "{} edits, {} refused ({}), {} proved, {} accepted otherwise, {} not built, {} wrong; seconds: {:.0f} "
+        "for K0, {:.0f} for the refused, {:.0f} for the accepted",
+        edits, refused, by, proved, accepted, unbuilt, wrong, setUp, refusing, accepting);
   }
 };
 
@@ -132,6 +150,7 @@ class Editor {
 Tally soak(const std::string& path, const std::string& dispatchPath, std::size_t count, std::uint64_t seed,
            double deadline, device::Device& device) {
   constexpr unsigned widerRounds = 4;
+  const double start = steadySeconds();
   const auto object = value(object::CodeObject::load(path));
   const auto dispatch = value(dispatch::loadDispatch(dispatchPath));
   Options gate;
@@ -145,7 +164,9 @@ Tally soak(const std::string& path, const std::string& dispatchPath, std::size_t
     throw std::runtime_error(ready.error().message);
   Editor editor(judge, seed);
   Tally tally;
+  tally.setUp = steadySeconds() - start;
   while (tally.edits < count && steadySeconds() < deadline) {
+    const double began = steadySeconds();
     const Edit edit = editor.next();
     ++tally.edits;
     auto bytes = program::rebuild(object, edit.program, judge.codec());
@@ -155,7 +176,11 @@ Tally soak(const std::string& path, const std::string& dispatchPath, std::size_t
       continue;
     }
     const MutantFate fate = judge.judge(edit.mutant, *k1);
-    tally.refused += fate.outcome == MutantOutcome::killed;
+    const bool killed = fate.outcome == MutantOutcome::killed;
+    tally.refused += killed;
+    if (killed)
+      ++tally.gates[fate.gate];
+    (killed ? tally.refusing : tally.accepting) += steadySeconds() - began;
     tally.proved += fate.outcome == MutantOutcome::equivalent;
     tally.accepted += fate.outcome == MutantOutcome::undecided;
     tally.unbuilt += fate.outcome == MutantOutcome::unbuilt;
@@ -182,16 +207,13 @@ int run(int argc, char** argv) {
       const Tally tally =
           soak(object, dispatch, quota, settings.seed * 1'000'003 + i, std::min(deadline, share), *device);
       all += tally;
-      fmt::print("{} {}: {} edits, {} refused, {} proved, {} accepted otherwise, {} not built, {} wrong\n", object,
-                 dispatch, tally.edits, tally.refused, tally.proved, tally.accepted, tally.unbuilt, tally.wrong);
+      fmt::print("{} {}: {}\n", object, dispatch, tally.text());
     } catch (const std::exception& error) {
       fmt::print("{} {}: left out: {}\n", object, dispatch, error.what());
     }
     std::fflush(stdout);
   }
-  fmt::print(
-      "seed {}, {:.0f} s: {} edits, {} refused, {} proved, {} accepted otherwise, {} not built; {} wrong accepts\n",
-      settings.seed, steadySeconds() - start, all.edits, all.refused, all.proved, all.accepted, all.unbuilt, all.wrong);
+  fmt::print("seed {}, {:.0f} s: {}\n", settings.seed, steadySeconds() - start, all.text());
   return all.wrong == 0 && all.edits > all.unbuilt ? 0 : 1;
 }
 
