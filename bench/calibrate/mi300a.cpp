@@ -69,7 +69,7 @@ class Mi300a final : public Dataset {
     return {{"launch.floorMicroseconds", 2, 5},
             {"hbm.bytesPerSecond", 3e12, 5.3e12},
             {"fabric.bytesPerClkPerXcd", 320, 400},
-            {"dispatch.clkPerWorkgroup", 12, 32}};
+            {"dispatch.clkPerWorkgroup", 8, 32}};
   }
 
   HostCosts hostCosts() const override {

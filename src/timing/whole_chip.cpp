@@ -218,9 +218,13 @@ Result<double> WholeChip::tailClk(double full, double perGroup) {
   const std::uint64_t perCu = place.fullRounds() + 1;
   double more = perGroup; // at the load of the full rounds
   if (perCu * instructionsEach <= simulationBudget && perCu <= mostRounds * place.residents + 1) {
-    ChipLoad most = place.load; // a CU with one workgroup more than others has that much more of what they share
-    most.workShare = std::min(1.0, static_cast<double>(perCu) / static_cast<double>(place.workgroups));
-    most.workShareOfXcd = std::min(1.0, most.workShare * static_cast<double>(place.xcds));
+    ChipLoad most = place.load;
+    // A workgroup that runs beside the other CUs' last ones gives its CU that much more of what they all share. One
+    // that has to wait for them starts when the others' work is done: nothing of its round passes meanwhile.
+    if (place.fullRounds() % place.residents != 0) {
+      most.workShare = std::min(1.0, static_cast<double>(perCu) / static_cast<double>(place.workgroups));
+      most.workShareOfXcd = std::min(1.0, most.workShare * static_cast<double>(place.xcds));
+    }
     ASMEVO_TRY(const CuResult result, simulate(sequence(perCu), place.residents, most));
     more = std::max(0.0, static_cast<double>(result.end) - full);
   }
@@ -236,7 +240,8 @@ Result<double> WholeChip::tailClk(double full, double perGroup) {
   ASMEVO_TRY(const CuResult crowded, simulate(sequence(1), 1, place.load));
   ASMEVO_TRY(const CuResult alone, simulate(sequence(1), 1, few));
   const double ratio = std::min(1.0, static_cast<double>(alone.end) / static_cast<double>(crowded.end));
-  tailSlack = more * (1 - ratio);
+  // At most the other CUs are still at work, or the slots of a CU are so far in step that it starts last of all.
+  tailSlack = std::max(more, static_cast<double>(alone.end)) - more * ratio;
   return more * ratio;
 }
 

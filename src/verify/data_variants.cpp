@@ -50,6 +50,12 @@ bool carriesData(const Buffer& buffer) {
   return !constant && !poison;
 }
 
+/// May K1 round differently somewhere?
+bool hasTolerance(const Case& launch) {
+  return std::ranges::any_of(
+      launch.compare, [](const auto& rule) { return rule.second.mode == dispatch::Comparison::Mode::tolerance; });
+}
+
 /// Elements of a row: the last dimension, or pieces of a vector.
 std::size_t rowOf(const Buffer& buffer) {
   constexpr std::size_t longPiece = 128;
@@ -94,23 +100,32 @@ struct Codes {
   std::uint64_t sign, leastNormal, infinity, largest, quiet, signalling;
 };
 
-std::uint64_t boundaryCode(const Codes& codes, SplitMix64& random) {
-  const std::array<std::uint64_t, 7> list = {
-      0, 1, codes.leastNormal >> 1, codes.leastNormal - 1, codes.leastNormal, codes.largest, codes.largest - 1};
+/// `summable`: large, but sums of 2^16 products of two are still finite in the format, or in f32 for narrower ones.
+std::uint64_t boundaryCode(const Codes& codes, SplitMix64& random, bool summable) {
+  const int spare = codes.format.exponentBits >= 8 ? 9 : 0;
+  const std::uint64_t large = static_cast<std::uint64_t>(codes.format.bias + codes.format.bias / 2 - spare)
+                              << codes.format.fractionBits;
+  const std::array<std::uint64_t, 7> list = {0,
+                                             1,
+                                             codes.leastNormal >> 1,
+                                             codes.leastNormal - 1,
+                                             codes.leastNormal,
+                                             summable ? large : codes.largest,
+                                             (summable ? large : codes.largest) - 1};
   const std::uint64_t draw = random.next();
   const std::uint64_t bits = list[draw % list.size()];
   return draw >> 32 & 1 ? codes.negated(bits) : bits;
 }
 
-void mixBoundary(Buffer& buffer, SplitMix64& random) {
+void mixBoundary(Buffer& buffer, SplitMix64& random, bool summable) {
   constexpr std::uint64_t oneIn = 16;
   const Codes codes(buffer.dtype);
   for (std::size_t i = 0; i < elementsOf(buffer); ++i)
     if (random.next() % oneIn == 0)
-      setElement(buffer, i, boundaryCode(codes, random));
+      setElement(buffer, i, boundaryCode(codes, random, summable));
 }
 
-void mixSpecials(Buffer& buffer, SplitMix64& random) {
+void mixSpecials(Buffer& buffer, SplitMix64& random, bool summable) {
   const Codes codes(buffer.dtype);
   const std::size_t count = elementsOf(buffer), row = rowOf(buffer);
   for (std::size_t begin = 0, number = 0; begin < count; begin += row, ++number) {
@@ -120,7 +135,8 @@ void mixSpecials(Buffer& buffer, SplitMix64& random) {
         codes.format.infinities ? codes.negated(codes.infinity) : codes.quiet, codes.signalling};
     for (unsigned n = 0; n < 2 && number % 3 != 2; ++n) {
       const std::size_t at = begin + random.next() % size;
-      setElement(buffer, at, number % 3 == 0 ? specials[random.next() % specials.size()] : boundaryCode(codes, random));
+      setElement(buffer, at,
+                 number % 3 == 0 ? specials[random.next() % specials.size()] : boundaryCode(codes, random, summable));
     }
   }
 }
@@ -284,10 +300,10 @@ class Maker {
           permute(buffer, random);
           break;
         case boundary:
-          mixBoundary(buffer, random);
+          mixBoundary(buffer, random, hasTolerance(parent(c)));
           break;
         case specials:
-          mixSpecials(buffer, random);
+          mixSpecials(buffer, random, hasTolerance(parent(c)));
           break;
         case codes:
           randomCodes(buffer, random);

@@ -16,7 +16,9 @@ namespace asmevo::verify {
 /// are; where floats change integers stay, and the other way round.
 enum class VariantKind : std::uint8_t {
   permuted, ///< floats in another order
-  boundary, ///< zeros of both signs, denormals, the least normal and the largest finite values among the floats
+  boundary, ///< zeros of both signs, denormals, the least normal and the largest finite values among the floats. Where
+            ///< the case states a tolerance, the largest are such that sums of products do not overflow: which sum
+            ///< overflows depends on its order, which a tolerance leaves open
   specials, ///< NaN (quiet and signalling) and infinities in every third row, boundary values in the next, none in the
             ///< third: cold paths
   codes,    ///< random bits: all codes but NaN of 8-bit floats, 16 binades around the data's own of wider ones

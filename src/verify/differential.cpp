@@ -1,7 +1,10 @@
 #include "verify/differential.h"
 
+#include "dispatch/element.h"
+
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace asmevo::verify {
 
@@ -9,8 +12,66 @@ namespace {
 
 using dispatch::Comparison;
 
+/// NaN, infinity and finite values of a floating-point format.
+class ValueClass {
+ public:
+  ValueClass(dispatch::DType type, const Comparison& rule) : type(type) {
+    const dispatch::FloatFormat& format = dispatch::floatFormat(type);
+    infinities = format.infinities;
+    // All ones below the top exponent, or below the only NaN of formats without infinities.
+    const std::uint64_t infinity = ((std::uint64_t{1} << format.exponentBits) - 1) << format.fractionBits;
+    const std::uint64_t magnitudes = infinity | ((std::uint64_t{1} << format.fractionBits) - 1);
+    const double largest = dispatch::decodeFloat(type, infinities    ? infinity - 1
+                                                       : format.fnuz ? magnitudes
+                                                                     : magnitudes - 1);
+    nearOverflow = (largest - rule.atol) / (1 + rule.rtol);
+  }
+
+  /// An overflow may stand for a finite value of its sign that the tolerance takes to the largest one.
+  bool same(std::uint64_t expected, std::uint64_t actual) const {
+    const double a = dispatch::decodeFloat(type, expected), b = dispatch::decodeFloat(type, actual);
+    if (std::isfinite(a) && std::isfinite(b))
+      return true;
+    if (std::isnan(a) && std::isnan(b))
+      return true;
+    return a == b || overflowOf(a, b) || overflowOf(b, a);
+  }
+
+ private:
+  bool overflowOf(double finite, double other) const {
+    if (!std::isfinite(finite) || std::fabs(finite) < nearOverflow)
+      return false;
+    return infinities ? std::isinf(other) && std::signbit(other) == std::signbit(finite) : std::isnan(other);
+  }
+
+  dispatch::DType type;
+  bool infinities;
+  double nearOverflow;
+};
+
+/// The first element that is NaN or infinite on one side only, as far as the buffer holds floats.
+std::optional<dispatch::Difference> classDifference(const dispatch::Buffer& buffer, const Comparison& rule,
+                                                    const Bytes& expected, const Bytes& actual) {
+  if (!dispatch::isFloat(buffer.dtype))
+    return std::nullopt;
+  const ValueClass classes(buffer.dtype, rule);
+  const std::size_t size = dispatch::dtypeSize(buffer.dtype);
+  dispatch::Difference difference{buffer.name, 0, 0, "", ""};
+  for (std::size_t at = 0; at + size <= std::min(expected.size(), actual.size()); at += size) {
+    const std::uint64_t want = dispatch::loadElement(buffer.dtype, expected.data() + at);
+    const std::uint64_t have = dispatch::loadElement(buffer.dtype, actual.data() + at);
+    if (want == have || classes.same(want, have) || difference.count++ != 0)
+      continue;
+    difference.element = at / size;
+    difference.expected = fmt::format("{}", dispatch::decodeFloat(buffer.dtype, want));
+    difference.actual = fmt::format("{}", dispatch::decodeFloat(buffer.dtype, have));
+  }
+  return difference.count == 0 ? std::nullopt : std::optional(difference);
+}
+
 /// Compares what one run of K1 left. Raises `level` to tolerance where a buffer is only within its tolerance.
-/// `lenient`: the data are made to show every rounding or to overflow, on which no tolerance means anything.
+/// `lenient`: the data are made to show every rounding, so that finite values need not be within a tolerance; NaN and
+/// infinities have to be where K0 has them.
 std::optional<std::string> compareBuffers(const dispatch::Case& launch, const BaselineCase& k0,
                                           const std::vector<Bytes>& expected, const std::vector<Bytes>& actual,
                                           Level& level, bool lenient = false) {
@@ -23,8 +84,10 @@ std::optional<std::string> compareBuffers(const dispatch::Case& launch, const Ba
     const Comparison rule = launch.comparisonOf(buffer.name);
     if (rule.mode == Comparison::Mode::bitwise && k0.isUnstable(i))
       continue; // judged by the caller: nothing to compare with bit for bit
-    const auto difference = dispatch::compareBuffer(buffer, rule, expected[i], actual[i]);
-    if (difference && !(lenient && rule.mode == Comparison::Mode::tolerance))
+    auto difference = dispatch::compareBuffer(buffer, rule, expected[i], actual[i]);
+    if (difference && lenient && rule.mode == Comparison::Mode::tolerance)
+      difference = classDifference(buffer, rule, expected[i], actual[i]);
+    if (difference)
       return describe(*difference);
     level = Level::tolerance;
   }

@@ -1,8 +1,8 @@
 // Soak of the gate: random edits, most of them wrong, and whether it accepts a wrong one.
 //   soak [--count N] [--seed S] [--minutes M] [--list FILE] [K.co dispatch.json]...
-// Each edit goes through verify with every gate. What it accepts is then run on data, sizes and grids that the gate has
-// not seen; any difference from K0 there is a wrong accept. Lines of the list: K.co dispatch.json. Exit code 1: a wrong
-// accept, or nothing judged.
+// Edits are distinct. Each goes through verify with every gate. What it accepts is then run on data, sizes and grids
+// that the gate has not seen; any difference from K0 there is a wrong accept. Lines of the list: K.co dispatch.json.
+// Exit code 1: a wrong accept, or nothing judged.
 #include "dispatch/random.h"
 #include "verify/differential.h"
 #include "verify/mutation/score.h"
@@ -149,14 +149,16 @@ class Editor {
 
 Tally soak(const std::string& path, const std::string& dispatchPath, std::size_t count, std::uint64_t seed,
            double deadline, device::Device& device) {
-  constexpr unsigned widerRounds = 4;
+  constexpr unsigned widerRounds = 3;
+  constexpr std::size_t mostRepeats = 100; ///< in a row: then the object has no edit left
   const double start = steadySeconds();
   const auto object = value(object::CodeObject::load(path));
   const auto dispatch = value(dispatch::loadDispatch(dispatchPath));
   Options gate;
-  gate.strictBudget = 200'000;
-  gate.variantBudget = 200'000;
-  gate.variantStrictBudget = 20'000;
+  // Less than a user's verify does: a gate that has to find more with less.
+  gate.strictBudget = 30'000;
+  gate.variantBudget = 100'000;
+  gate.variantStrictBudget = 2'000;
   gate.baseline = value(measureBaseline(object, dispatch, device, gate));
   const auto wider = value(measureWider(object, dispatch, device, gate, widerRounds));
   MutantJudge judge(object, dispatch, device, gate, wider);
@@ -165,11 +167,17 @@ Tally soak(const std::string& path, const std::string& dispatchPath, std::size_t
   Editor editor(judge, seed);
   Tally tally;
   tally.setUp = steadySeconds() - start;
-  while (tally.edits < count && steadySeconds() < deadline) {
+  std::set<std::string> seen; ///< sha256 of every K1 judged
+  for (std::size_t repeats = 0; tally.edits < count && repeats < mostRepeats && steadySeconds() < deadline;) {
     const double began = steadySeconds();
     const Edit edit = editor.next();
-    ++tally.edits;
     auto bytes = program::rebuild(object, edit.program, judge.codec());
+    if (bytes && !seen.insert(sha256Hex(*bytes)).second) {
+      ++repeats;
+      continue;
+    }
+    repeats = 0;
+    ++tally.edits;
     auto k1 = bytes ? object::CodeObject::parse(*std::move(bytes), "K1") : Result<object::CodeObject>(bytes.error());
     if (!k1) {
       ++tally.unbuilt;

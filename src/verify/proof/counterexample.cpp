@@ -70,7 +70,8 @@ class Search {
         obstacle = machines[s].unsupported();
         return std::nullopt;
       }
-    for (unsigned trial = 0; trial < in.trials; ++trial) {
+    const Deadline end(in.seconds);
+    for (unsigned trial = 0; trial < in.trials && !end.passed(); ++trial) {
       const std::uint64_t seed = mixed(in.seed * 1000003 + trial + 1);
       std::array<MachineState, 2> start;
       fill(start, trial, seed);

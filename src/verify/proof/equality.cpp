@@ -35,12 +35,14 @@ constexpr std::size_t largestCone = 600; ///< nodes of one question
 constexpr std::size_t smallQuestion = 80;
 constexpr std::size_t mostProducts = 3; ///< of two unknowns: bit-blasted multipliers are what solvers choke on
 constexpr std::size_t mostLeafPairs = 256;
+constexpr unsigned mostMegabytes = 512; ///< of the solver's memory for one question
+constexpr double mostSolverSeconds = 1; ///< of one question
 
 /// One Z3 question, freed with the object.
 class Question {
  public:
   /// `small`: the question is small enough for the tactics in front of the core, which do not count against the limit.
-  Question(const TermTable& table, unsigned limit, bool small) : t(table) {
+  Question(const TermTable& table, unsigned limit, bool small, double seconds) : t(table) {
     Z3_config config = Z3_mk_config();
     context = Z3_mk_context(config);
     Z3_del_config(config);
@@ -51,6 +53,10 @@ class Question {
     Z3_params_inc_ref(context, params);
     Z3_params_set_uint(context, params, Z3_mk_string_symbol(context, "rlimit"), limit);
     Z3_params_set_uint(context, params, Z3_mk_string_symbol(context, "random_seed"), 1);
+    Z3_params_set_uint(context, params, Z3_mk_string_symbol(context, "max_memory"), mostMegabytes);
+    // Its preprocessing does not count as work.
+    Z3_params_set_uint(context, params, Z3_mk_string_symbol(context, "timeout"),
+                       std::max(1u, static_cast<unsigned>(1000 * seconds)));
     Z3_solver_set_params(context, solver, params);
     Z3_params_dec_ref(context, params);
   }
@@ -257,8 +263,8 @@ class Question {
 
 } // namespace
 
-Equality::Equality(TermTable& table, unsigned resourceLimit, unsigned questions)
-    : t(table), limit(resourceLimit), most(questions) {}
+Equality::Equality(TermTable& table, unsigned resourceLimit, unsigned questions, const Deadline& deadline)
+    : t(table), limit(resourceLimit), most(questions), end(deadline) {}
 Equality::~Equality() = default;
 
 Answer Equality::equal(TermId a, TermId b) {
@@ -331,12 +337,14 @@ bool Equality::collectLeaves(TermId root, std::vector<TermId>& leaves, std::size
 Answer Equality::solve(TermId a, TermId b, unsigned depth) {
   if (!solving || limit == 0)
     return Answer::unknown;
+  if (exhausted())
+    return Answer::timeout;
   std::vector<TermId> left, right;
   std::size_t nodes = 0;
   if (!collectLeaves(a, left, nodes) || !collectLeaves(b, right, nodes))
     return Answer::unknown;
   const bool small = nodes <= smallQuestion;
-  Question question(t, limit, small);
+  Question question(t, limit, small, std::min(mostSolverSeconds, end.left()));
   // Unknowns of one side only may still be equal to one of the other's.
   std::vector<TermId> onlyLeft, onlyRight;
   std::ranges::set_difference(left, right, std::back_inserter(onlyLeft));

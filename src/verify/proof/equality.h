@@ -1,6 +1,7 @@
 /// Are two terms equal for every input? By structure first, then by Z3 on what is bit-vector logic.
 #pragma once
 
+#include "verify/proof/deadline.h"
 #include "verify/proof/terms.h"
 
 #include <cstdint>
@@ -17,7 +18,7 @@ enum class Answer : std::uint8_t {
   yes,
   no,      ///< a model tells them apart; uninterpreted parts may make it spurious
   unknown, ///< outside what is tried
-  timeout, ///< the solver's budget is used up
+  timeout, ///< the budget of questions or time is used up
 };
 
 /// A solver's assignment to variables (by the number of the variable term).
@@ -26,8 +27,8 @@ using Model = std::map<std::uint64_t, std::uint64_t>;
 class Equality {
  public:
   /// `resourceLimit`: Z3 "rlimit" of one question, a deterministic measure of work. 0: Z3 is not asked.
-  /// `questions`: how many it may be asked in all.
-  Equality(TermTable& table, unsigned resourceLimit, unsigned questions);
+  /// `questions`: how many it may be asked in all. After `end` every answer that takes work is `timeout`.
+  Equality(TermTable& table, unsigned resourceLimit, unsigned questions, const Deadline& end);
   ~Equality();
 
   Answer equal(TermId a, TermId b);
@@ -35,7 +36,7 @@ class Equality {
   Answer implied(TermId active, TermId condition);
   /// The assignment of the last question that was answered `no`.
   const Model& model() const { return lastModel; }
-  bool exhausted() const { return asked >= most; }
+  bool exhausted() const { return asked >= most || end.passed(); }
   /// From now on the solver is asked too; before, only structure decides.
   void allowSolver() { solving = true; }
 
@@ -48,6 +49,7 @@ class Equality {
 
   TermTable& t;
   unsigned limit, most;
+  Deadline end;
   std::map<std::pair<TermId, TermId>, Answer> known;
   Model lastModel;
   unsigned asked = 0;

@@ -46,7 +46,7 @@ constexpr std::size_t mostVisits = 64;
 
 class Proof {
  public:
-  Proof(Side& k0, Side& k1, const ProofOptions& options) : side{&k0, &k1}, options(options) {
+  Proof(Side& k0, Side& k1, const ProofOptions& options) : side{&k0, &k1}, options(options), end(options.seconds) {
     for (const std::size_t s : bothSides) {
       liveness[s] = program::liveness(*side[s]->program, *side[s]->function, side[s]->accumOffset);
       indexed[s] = indexedAtEntry(*side[s]->program, *side[s]->function);
@@ -68,6 +68,9 @@ class Proof {
       const Pair pair = queue.front();
       queue.pop_front();
       queued.erase(pair);
+      if (end.passed())
+        return fail(ProofStatus::timeout, block(0, pair.first).address,
+                    fmt::format("the whole proof takes longer than {:g} s of processor time", options.seconds));
       comparePair(pair);
     }
     if (!failure && hasCalls)
@@ -91,6 +94,7 @@ class Proof {
   using Pair = std::pair<BlockId, BlockId>;
   std::array<Side*, 2> side;
   const ProofOptions& options;
+  Deadline end;
   std::array<program::Liveness, 2> liveness;
   std::array<std::vector<bool>, 2> indexed; ///< by block: VGPR indexing may be on at its entry
   std::array<std::optional<program::ExecMask>, 2> full;
@@ -281,7 +285,8 @@ class Proof {
       if (!first)
         first = std::move(found);
       // Work may have moved over an edge that has no choice.
-      if (first->status == ProofStatus::refused || !extend(0, blocks[0]) || !extend(1, blocks[1]) || !align())
+      if (first->status == ProofStatus::refused || end.passed() || !extend(0, blocks[0]) || !extend(1, blocks[1]) ||
+          !align())
         break;
     }
     result.counterexample = std::move(first->counterexample);
@@ -309,7 +314,9 @@ class Proof {
       found.exit = cachedExit(window);
       report.fromCache = true;
     } else {
-      found = compareWindow(window, options);
+      ProofOptions limited = options;
+      limited.windowSeconds = std::min(options.windowSeconds, end.left());
+      found = compareWindow(window, limited);
       if (!key.empty() && found.status == ProofStatus::proved && isPlain(found, window))
         options.cache->insert(key);
     }

@@ -29,7 +29,7 @@ enum class ProofStatus : std::uint8_t {
   proved,  ///< equal for every input
   differs, ///< a concrete state tells the two windows apart: ProofResult::counterexample
   unknown, ///< neither proved nor told apart
-  timeout, ///< the solver's budget ran out
+  timeout, ///< a limit of ProofOptions on work, time or memory was reached
   refused, ///< outside what is reasoned about: indexed registers, unequal control flow, calls with edited callees
 };
 std::string_view statusName(ProofStatus status);
@@ -65,6 +65,9 @@ struct ProofOptions {
   unsigned resourceLimit = 400'000; ///< Z3 "rlimit" per question: work, not time, so that verdicts repeat
   unsigned questions = 48;          ///< to Z3 per window
   unsigned trials = 48;             ///< concrete runs in search of a counterexample
+  double windowSeconds = 2;         ///< processor time of one window, after which the answer is `timeout`
+  double seconds = 8;               ///< processor time of the whole proof
+  std::size_t terms = 2'000'000;    ///< of one window, at about 200 bytes each; more is a `timeout` too
   bool useFacts = true;             ///< what the code around a window establishes (available facts, disjoint addresses)
   ProofCache* cache = nullptr;
 };

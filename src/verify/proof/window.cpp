@@ -27,8 +27,8 @@ bool isOpaque(const Instruction& inst) {
 class Comparison {
  public:
   Comparison(const Window& window, const ProofOptions& options)
-      : w(window), options(options), equality(t, options.resourceLimit, options.questions),
-        variables(entryVariables(window.entry)) {}
+      : w(window), options(options), end(options.windowSeconds),
+        equality(t, options.resourceLimit, options.questions, end), variables(entryVariables(window.entry)) {}
 
   /// Cheap things first: structure, then runs that may tell the windows apart, then the solver.
   WindowResult run() {
@@ -60,6 +60,7 @@ class Comparison {
  private:
   const Window& w;
   const ProofOptions& options;
+  Deadline end;
   TermTable t;
   Equality equality;
   std::array<std::vector<std::uint32_t>, 2> variables;
@@ -157,6 +158,15 @@ class Comparison {
 
   // Execution.
 
+  /// Looks at the clock now and then.
+  bool withinLimits(std::size_t step) {
+    constexpr std::size_t stepsPerLook = 16;
+    if (t.size() <= options.terms && (step % stepsPerLook != 0 || !end.passed()))
+      return true;
+    stop(ProofStatus::timeout, fmt::format("{} is too large to be compared within the limits", atEntry()));
+    return false;
+  }
+
   SymbolicExecutor::Disjoint oracle(std::size_t s) {
     if (!options.useFacts)
       return {};
@@ -171,6 +181,8 @@ class Comparison {
     std::string reason;
     const auto& code = w.path[s].code;
     for (; at < code.size(); ++at) {
+      if (!withinLimits(at))
+        return false;
       const auto& [instr, place] = code[at];
       if (isOpaque(*instr->inst))
         return true;
@@ -254,8 +266,11 @@ class Comparison {
   bool matchEffects(bool solving, std::string& why) {
     std::vector<Effect> rest = state[1].effects;
     for (const Effect& effect : state[0].effects) {
+      if (end.passed())
+        return timedOut(why);
       const auto found = std::ranges::find_if(rest, [&](const Effect& other) {
-        if (other.payload != effect.payload && !(solving && sameKind(other.payload, effect.payload)))
+        if (other.payload != effect.payload &&
+            !(solving && sameKind(other.payload, effect.payload) && !equality.exhausted()))
           return false;
         for (const Effect* before = rest.data(); before != &other; ++before)
           if (!commute(1, *before, other))
@@ -271,6 +286,12 @@ class Comparison {
     if (!rest.empty())
       why = fmt::format("K1 has one more effect on memory: {}", textAt(1, rest.front().place));
     return rest.empty();
+  }
+
+  bool timedOut(std::string& why) {
+    result.status = ProofStatus::timeout;
+    why = fmt::format("{}: the limit of time is reached", atEntry());
+    return false;
   }
 
   bool sameKind(TermId a, TermId b) const {
@@ -333,8 +354,8 @@ class Comparison {
   }
 
   void fail(std::string reason) {
-    const bool timedOut = result.status == ProofStatus::timeout || equality.exhausted();
-    stop(timedOut ? ProofStatus::timeout : ProofStatus::unknown, std::move(reason));
+    const bool limited = result.status == ProofStatus::timeout || equality.exhausted();
+    stop(limited ? ProofStatus::timeout : ProofStatus::unknown, std::move(reason));
   }
 
   /// K1 may load only what K0 loads: an address that K0 leaves alone may fault.
@@ -342,7 +363,13 @@ class Comparison {
     std::unordered_map<TermId, std::vector<TermId>> loaded;
     for (const Access& access : state[0].accesses)
       loaded[access.address].push_back(access.active);
+    std::string why;
     for (const Access& access : state[1].accesses) {
+      if (end.passed()) {
+        timedOut(why);
+        fail(std::move(why));
+        return false;
+      }
       const auto covers = [&](const std::vector<TermId>& masks) {
         return std::ranges::any_of(masks, [&](TermId active) { return t.implies(access.active, active); }) ||
                std::ranges::any_of(
@@ -352,7 +379,7 @@ class Comparison {
         continue;
       const auto same = loaded.find(access.address);
       bool found = same != loaded.end() && covers(same->second);
-      for (auto it = loaded.begin(); !found && it != loaded.end(); ++it)
+      for (auto it = loaded.begin(); !found && it != loaded.end() && !end.passed(); ++it)
         found = sameKind(it->first, access.address) && equality.equal(it->first, access.address) == Answer::yes &&
                 covers(it->second);
       if (!found) {
@@ -465,6 +492,7 @@ class Comparison {
       input.outputs.push_back(pair);
     input.model = model ? &*model : nullptr;
     input.trials = trials;
+    input.seconds = options.windowSeconds / 2;
     std::string obstacle;
     unsigned conclusive = 0;
     if (auto found = findCounterexample(input, obstacle, conclusive)) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,7 @@ struct SearchInput {
   std::vector<std::pair<isa::RegUnit, isa::RegUnit>> outputs; ///< K0's and K1's registers that should agree at the end
   const Model* model = nullptr;
   unsigned trials = 0;
+  double seconds = std::numeric_limits<double>::infinity(); ///< processor time, at most
   std::uint64_t seed = 0;
   bool branchIsInverted = false;
 };
