@@ -68,8 +68,7 @@ class Mi300a final : public Dataset {
     // One XCD streams 338 B/clk by others' measurements.
     return {{"launch.floorMicroseconds", 2, 5},
             {"hbm.bytesPerSecond", 3e12, 5.3e12},
-            {"fabric.bytesPerClkPerXcd", 320, 400},
-            {"dispatch.clkPerWorkgroup", 8, 32}};
+            {"fabric.bytesPerClkPerXcd", 320, 400}};
   }
 
   HostCosts hostCosts() const override {

@@ -384,7 +384,8 @@ void ComputeUnit::issueMfma(WaveState& wave, const StaticInst& inst, Clk now) {
   const Clk passes = clk(inst.passes);
   simd.matrixFree = now + passes;
   result.mfmaBusy += static_cast<double>(passes);
-  const auto simple = static_cast<Clk>(p.mfmaValuDelayClk * (1 + inst.sourceBytes / 16));
+  const unsigned wideSources = inst.sourceBytes / 16;
+  const auto simple = static_cast<Clk>(p.mfmaValuDelayClk * (1 + wideSources));
   const Clk packed = clk(inst.passes + p.mfmaPackedExtraPasses);
   // XDL2x: 4 clk more when the sources are wide (LLVM PR 233721).
   wave.packedAfterMfma = now + packed + (inst.sourceBytes >= 16 ? static_cast<Clk>(p.mfmaValuDelayClk) : 0);
