@@ -72,6 +72,27 @@ nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Dev
           {"edits", std::move(edits)}};
 }
 
+/// Every candidate that went through the whole gate, with what the proof took.
+nlohmann::json attemptsJson(const optimize::Outcome& outcome) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& attempt : outcome.attempts) {
+    nlohmann::json windows = nlohmann::json::array();
+    for (const auto& w : attempt.windows)
+      windows.push_back({{"address", w.address},
+                         {"status", verify::statusName(w.status)},
+                         {"instructions", w.instructions},
+                         {"seconds", w.seconds}});
+    list.push_back({{"move", attempt.move},
+                    {"edits", attempt.edits},
+                    {"accepted", verify::accepted(attempt.level)},
+                    {"verdict", verify::levelName(attempt.level)},
+                    {"reason", attempt.reason},
+                    {"gate_seconds", attempt.gateSeconds},
+                    {"proof_windows", std::move(windows)}});
+  }
+  return list;
+}
+
 /// Names the debug sections that K1 no longer shows.
 Result<std::vector<std::string>> writeOutputs(const OptimizeArguments& arguments, const object::CodeObject& k0,
                                               const dispatch::Dispatch& dispatch, const device::Device& device,
@@ -184,6 +205,9 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
     report["hidden_debug_sections"] = hiddenDebug;
     report["candidates_tried"] = outcome.candidatesTried;
     report["candidates_rejected"] = outcome.candidatesRejected;
+    report["attempts"] = attemptsJson(outcome);
+    if (!outcome.mutation.is_null())
+      report["mutation"] = outcome.mutation;
     fmt::print("{}\n", report.dump(2));
   } else
     printTable(arguments, *device, outcome);

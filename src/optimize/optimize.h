@@ -33,6 +33,16 @@ struct Edit {
   verify::Level level = verify::Level::unknown;
 };
 
+/// One candidate that went through the whole gate: a single edit, or several tried together.
+struct Attempt {
+  std::string move;
+  std::size_t edits = 1;
+  verify::Level level = verify::Level::unknown;
+  std::string reason;                       ///< the verdict's
+  double gateSeconds = 0;                   ///< in the gate
+  std::vector<verify::WindowProof> windows; ///< compared by the proof
+};
+
 /// What a move may look at.
 struct MoveContext {
   const object::CodeObject& object;
@@ -84,6 +94,7 @@ struct Outcome {
   double baselineCycles = 0, finalCycles = 0; ///< modelled, sum over cases
   std::vector<Edit> edits;
   std::vector<HotWindow> windows;
+  std::vector<Attempt> attempts; ///< in order
   verify::Verdict verdict;
   nlohmann::json mutation; ///< scoreJson(), where a score was asked for
   std::size_t candidatesTried = 0, candidatesRejected = 0;

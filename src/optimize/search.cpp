@@ -204,12 +204,15 @@ class Search {
     ASMEVO_TRY(const auto object, object::CodeObject::parse(last.bytes, k0.name()));
     verify::Options gate = options.verify;
     gate.stopAtFirst = true;
+    const auto start = Clock::now();
     ASMEVO_TRY(auto verdict, verify::verify(k0, object, dispatch, device, gate));
     if (verify::accepted(verdict.level) && verdict.level > verify::Level::proved) {
       ASMEVO_CHECK(scoreOnce());
       gate.mutationScore = options.verify.mutationScore;
       verify::applyMutationScore(verdict, gate);
     }
+    outcome.attempts.push_back({std::string(move.name()), chain.size(), verdict.level, verdict.reason,
+                                std::chrono::duration<double>(Clock::now() - start).count(), verdict.windows});
     if (!verify::accepted(verdict.level)) {
       ++outcome.candidatesRejected;
       report(fmt::format("{} rejected: {}", move.name(), verdict.reason));

@@ -1,6 +1,7 @@
 #include "verify/baseline.h"
 
 #include "dispatch/random.h"
+#include "program/analysis/dataflow.h"
 
 #include <algorithm>
 
@@ -312,7 +313,10 @@ Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject
   baseline->firstVariant = options.firstVariant;
   baseline->strict = options.strict;
   baseline->varied = withVariants(dispatch, options.dataVariants, options.firstVariant);
-  ASMEVO_TRY(baseline->lint, lint(k0, program::HazardScope::withLlvm));
+  ASMEVO_TRY(const auto codec, isa::Codec::create(k0));
+  ASMEVO_TRY(program::Program code, program::Program::recover(k0, *codec));
+  program::completeInstructions(code, *codec);
+  ASMEVO_TRY(baseline->lint, comparedFindings(k0, code));
   Measurement(k0, device, options, *baseline).run();
   return std::shared_ptr<const Baseline>(std::move(baseline));
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "verify/data_variants.h"
-#include "verify/lint/lint.h"
+#include "verify/lint/baseline.h"
 #include "verify/strict_runs.h"
 #include "verify/verify.h"
 
@@ -54,7 +54,7 @@ class Baseline {
   unsigned dataVariants = 0, firstVariant = 1;
   bool strict = false;   ///< strict runs were made
   VariedDispatch varied; ///< the cases
-  LintReport lint;       ///< withLlvm
+  ComparedFindings lint;
   std::vector<BaselineCase> cases;
   std::set<std::uint64_t> executed;                     ///< addresses, over all cases
   std::map<std::uint64_t, emulator::ExecPatterns> exec; ///< of the strict runs

@@ -283,9 +283,9 @@ class Maker {
         buffers.push_back(b);
     if (buffers.empty())
       return;
-    for (const VariantKind kind : {permuted, boundary, specials, codes, cancelling, negative}) {
+    for (const VariantKind kind : {permuted, boundary, specials, codes, cancelling, negative, zeros}) {
       // The same again every time.
-      if (kind == negative && round != firstRound)
+      if ((kind == negative || kind == zeros) && round != firstRound)
         continue;
       if (!hasRoom(c))
         return;
@@ -310,6 +310,10 @@ class Maker {
           break;
         case cancelling:
           mine ? cancel(buffer, random) : makePositive(buffer);
+          break;
+        case zeros:
+          if (mine)
+            std::ranges::fill(buffer.initial, std::uint8_t{0});
           break;
         default:
           makeNegative(buffer);
@@ -431,12 +435,13 @@ class Maker {
 } // namespace
 
 std::string_view variantKindName(VariantKind kind) {
-  static constexpr std::array<std::string_view, 10> names = {"floats permuted",
+  static constexpr std::array<std::string_view, 11> names = {"floats permuted",
                                                              "boundary values",
                                                              "NaN and infinity",
                                                              "random codes",
                                                              "cancelling halves",
                                                              "negative rows",
+                                                             "zeros",
                                                              "integers",
                                                              "sizes",
                                                              "grid",

@@ -25,6 +25,7 @@ enum class VariantKind : std::uint8_t {
   cancelling, ///< rows whose second half is the negated first in another order, over eight binades: shows the order of
               ///< sums. In one of two buffers in turn; the others become positive
   negative,   ///< every other row below zero: maxima that start at zero
+  zeros,      ///< one of two buffers wholly zero, the others as they are: sums that do not start at zero
   integers,   ///< one integer buffer permuted, with its own least and greatest values mixed in
   sizes,      ///< smaller scalar arguments, one or all of them
   grid,       ///< one more workgroup in a dimension, which bounds checks have to stop; or only one, for loops over what

@@ -77,6 +77,7 @@ json editOf(const EditReport& edit) {
              {"removed", edit.removed},
              {"added", edit.added},
              {"level", levelName(edit.level)},
+             {"reason", edit.reason},
              {"cases", edit.cases},
              {"exec", {{"all_lanes", edit.execFull}, {"some_lanes", edit.execPartial}, {"no_lane", edit.execNone}}}};
   if (edit.cases != 0)
@@ -86,6 +87,23 @@ json editOf(const EditReport& edit) {
   if (!edit.reach.empty())
     entry["reached_by"] = edit.reach;
   return entry;
+}
+
+/// A test of the window alone: registers by name (one value, or one a lane), and the seed that all other memory comes
+/// from.
+json counterexampleOf(const Counterexample& example) {
+  json registers = json::object();
+  for (const Counterexample::Register& one : example.registers) {
+    json lanes = json::array();
+    for (const std::uint32_t value : one.lanes)
+      lanes.push_back(fmt::format("{:#x}", value));
+    registers[one.name] = std::move(lanes);
+  }
+  return {{"window", fmt::format("{:#x}", example.address)},
+          {"difference", example.difference},
+          {"memory_seed", fmt::format("{:#x}", example.memorySeed)},
+          {"registers", std::move(registers)},
+          {"text", example.text()}};
 }
 
 /// What strict runs found: new findings reject K1; those of K0 are named, the first of them in full.
@@ -143,6 +161,10 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
               {"cases", std::move(cases)}};
   if (!verdict.proof.empty())
     result["proof"] = verdict.proof;
+  if (!verdict.proofAssumptions.empty())
+    result["proof_assumptions"] = verdict.proofAssumptions;
+  if (verdict.counterexample)
+    result["counterexample"] = counterexampleOf(*verdict.counterexample);
   if (verdict.mutationScore)
     result["mutation_score"] = *verdict.mutationScore;
   if (device.modelled()) {

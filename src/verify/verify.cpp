@@ -1,13 +1,13 @@
 #include "verify/verify.h"
 
 #include "program/analysis/dataflow.h"
-#include "program/analysis/soft_clauses.h"
 #include "verify/alignment.h"
 #include "verify/differential.h"
 #include "verify/edit_coverage.h"
+#include "verify/edit_proofs.h"
 #include "verify/finding_match.h"
 #include "verify/frame.h"
-#include "verify/lint/lint.h"
+#include "verify/lint/baseline.h"
 #include "verify/proof/value_proof.h"
 #include "verify/synchronisation.h"
 
@@ -48,16 +48,6 @@ std::string_view levelName(Level level) {
 }
 
 namespace {
-
-/// How far a finding is from being none: a finding of K0 must not get worse.
-std::uint64_t badness(const LintFinding& finding) {
-  constexpr std::uint64_t noWait = 1 << 20;
-  if (!finding.need)
-    return 0;
-  if (finding.kind == "wait_states")
-    return *finding.need - std::min(finding.have.value_or(0), *finding.need);
-  return finding.have ? *finding.have - std::min(*finding.need, *finding.have) : noWait;
-}
 
 /// One verification, gate by gate.
 class Gate {
@@ -101,8 +91,7 @@ class Gate {
         return reject(runs.result.gate, runs.result.level, runs.result.reason);
       }
     }
-    ASMEVO_TRY(const LintReport after, lint(k1, program::HazardScope::withLlvm));
-    compareFindings(after);
+    ASMEVO_CHECK(compareFindings());
     if (!verdict.newFindings.empty())
       return reject("lint", Level::unsafe, verdict.newFindings.front().message);
     weaker = weakerSynchronisation(pair);
@@ -131,6 +120,7 @@ class Gate {
   EditedBlocks edits;
   std::shared_ptr<const Baseline> baseline;
   bool ldsChanged = false, proved = false, proofTried = false;
+  EditProofs single;
   std::string weaker; ///< synchronisation that K1 lacks
   std::string whyNotProved = "not tried";
   Verdict verdict;
@@ -152,20 +142,16 @@ class Gate {
     return measureBaseline(k0, given, device, options);
   }
 
-  void compareFindings(const LintReport& after) {
+  Status compareFindings() {
     program::completeInstructions(pair.k0, *pair.codec);
     program::completeInstructions(pair.k1, *pair.codec);
     matcher.emplace(pair, alignment);
-    const auto placed = [](const LintReport& report) {
-      std::vector<PlacedFinding> list;
-      for (const LintFinding& finding : report.findings)
-        list.push_back({finding.rule, finding.producer, finding.address, badness(finding), finding.message});
-      return list;
-    };
-    verdict.baselineFindings = baseline->lint.findings.size();
-    for (PlacedFinding& finding : matcher->newOnes(placed(baseline->lint), placed(after)))
-      verdict.newFindings.push_back({finding.rule, finding.producer, finding.consumer, std::move(finding.message)});
-    compareSoftClauses(matcher->k0Names(), matcher->k1Names());
+    ASMEVO_TRY(const BaselineLint judged, lintAgainst(k0, baseline->lint, k1, pair, alignment, false));
+    verdict.baselineFindings = judged.inBaseline;
+    for (const LintFinding& finding : judged.fresh.findings)
+      verdict.newFindings.push_back({finding.rule, finding.producer, finding.address,
+                                     fmt::format("{:#x}: {}", finding.address, finding.message)});
+    return {};
   }
 
   /// Findings of the strict runs of all cases and deliveries, one for each rule and pair of instructions.
@@ -220,42 +206,6 @@ class Gate {
     }
   }
 
-  /// Soft clauses matter where XNACK may be enabled. Most shipped kernels take no notice of them, so only what K0 keeps
-  /// apart is held against K1.
-  void compareSoftClauses(const std::vector<std::uint64_t>& name0, const std::vector<std::uint64_t>& name1) {
-    if (k0.target().xnack == object::Feature::off)
-      return;
-    using Key = std::tuple<std::uint64_t, std::string, std::string>;
-    const auto conflictsOf = [](const object::CodeObject& object, const program::Program& p,
-                                const std::vector<std::uint64_t>& name) {
-      std::multimap<Key, Finding> result;
-      for (const program::Function& function : p.functions) {
-        const unsigned accum = function.kernel
-                                   ? object.kernels()[*function.kernel].descriptor.accumOffset(object.target())
-                               : object.kernels().empty() ? 0
-                                                          : object.kernels()[0].descriptor.accumOffset(object.target());
-        for (const auto& conflict : program::softClauseConflicts(p, function, accum)) {
-          const auto& first = p.blocks[conflict.first.block].instrs[conflict.first.index];
-          const auto& second = p.blocks[conflict.second.block].instrs[conflict.second.index];
-          result.emplace(Key{name[conflict.second.block], first.inst->text, second.inst->text},
-                         Finding{"clause.xnack", first.address, second.address,
-                                 fmt::format("{:#x}: {} may be replayed with {} at {:#x} in one soft clause "
-                                             "(XNACK): K0 keeps them apart",
-                                             second.address, second.inst->text, first.inst->text, first.address)});
-        }
-      }
-      return result;
-    };
-    auto known = conflictsOf(k0, pair.k0, name0);
-    for (auto& [key, finding] : conflictsOf(k1, pair.k1, name1)) {
-      const auto excuse = known.find(key);
-      if (excuse != known.end())
-        known.erase(excuse);
-      else
-        verdict.newFindings.push_back(finding);
-    }
-  }
-
   /// Kernels whose code holds an edit, called functions included. All of them where an edit lies in no function.
   std::set<std::size_t> editedKernels() const {
     std::set<std::size_t> kernels;
@@ -281,22 +231,80 @@ class Gate {
     if (!options.prove || proofTried)
       return;
     proofTried = true;
-    for (const std::size_t index : editedKernels()) {
-      const std::string& name = k0.kernels()[index].name;
-      const auto proof = proveEquivalent(k0, k1, name);
+    std::vector<std::string> names;
+    for (const std::size_t index : editedKernels())
+      names.push_back(k0.kernels()[index].name);
+    bool all = true;
+    for (const std::string& name : names) {
+      auto proof = proveEquivalent(k0, k1, name);
       const std::string line = proof ? proof->reason : proof.error().message;
       verdict.proof += fmt::format("{}{}: {}", verdict.proof.empty() ? "" : "; ", name, line);
-      if (!proof || proof->status != ProofStatus::proved) {
-        whyNotProved = line;
-        return;
-      }
+      if (proof)
+        verdict.windows.insert(verdict.windows.end(), proof->windows.begin(), proof->windows.end());
+      if (proof)
+        addAssumptions(proof->assumptions);
+      if (proof && proof->status == ProofStatus::proved)
+        continue;
+      if (proof)
+        verdict.counterexample = std::move(proof->counterexample);
+      whyNotProved = line;
+      all = false;
+      break;
     }
-    if (const std::string waits = weakerWaitAtBarrier(pair, alignment); !waits.empty())
-      whyNotProved = waits;
-    else if (ldsChanged)
-      whyNotProved = "the proof does not cover a changed LDS size";
-    else
+    const std::string waits = weakerWaitAtBarrier(pair, alignment);
+    if (all && waits.empty() && !ldsChanged) {
       proved = true;
+      return;
+    }
+    verdict.proofAssumptions.clear();
+    if (all)
+      whyNotProved = waits.empty() ? "the proof does not cover a changed LDS size" : waits;
+    else
+      proveSingly(names, waits.empty() && !ldsChanged);
+  }
+
+  /// `count`: do proved edits count, as nothing else than values is in doubt?
+  void proveSingly(const std::vector<std::string>& names, bool count) {
+    single = proveEdits(k0, k1, names);
+    if (!verdict.counterexample)
+      verdict.counterexample = single.counterexample;
+    const bool some = std::ranges::any_of(single.byBlock,
+                                          [](const auto& entry) { return entry.second.status == ProofStatus::proved; });
+    if (count && some)
+      addAssumptions(single.assumptions);
+    if (!count)
+      single.byBlock.clear();
+  }
+
+  void addAssumptions(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines)
+      if (std::ranges::find(verdict.proofAssumptions, line) == verdict.proofAssumptions.end())
+        verdict.proofAssumptions.push_back(line);
+  }
+
+  /// What one edit is, given what the cases say of it.
+  void judgeEdit(EditReport& edit, Level tested) const {
+    const auto own = single.byBlock.find(edit.k0Begin);
+    const bool alone = own != single.byBlock.end() && own->second.status == ProofStatus::proved;
+    if (proved || alone) {
+      edit.level = Level::proved;
+      edit.reason = proved ? "part of the proof of the whole edit" : own->second.reason;
+      return;
+    }
+    const bool covered = isCovered(edit, baseline->strict);
+    edit.level = covered ? tested : Level::unknown;
+    edit.reason = fmt::format("{}; not proved: {}",
+                              !covered                     ? "not executed as it has to be"
+                              : tested == Level::tolerance ? "equal within the stated tolerances"
+                                                           : "bit-equal in every case",
+                              own != single.byBlock.end() ? own->second.reason : whyNotProved);
+  }
+
+  bool statesTolerance() const {
+    return std::ranges::any_of(given.cases, [](const dispatch::Case& launch) {
+      return std::ranges::any_of(
+          launch.compare, [](const auto& rule) { return rule.second.mode == dispatch::Comparison::Mode::tolerance; });
+    });
   }
 
   /// A buffer to be bit-equal that K0 does not compute alike itself on one of the dispatch's own cases; on variants it
@@ -330,9 +338,11 @@ class Gate {
       return reject(runs.gate, runs.level, runs.reason);
     if (!verdict.newStrictFindings.empty())
       return reject("strict", Level::unsafe, fmt::format("strict run: {}", verdict.newStrictFindings.front().message));
-    const Level tested = runs.level == Level::tolerance ? Level::tolerance : Level::exact;
+    const bool told = !proved && verdict.counterexample.has_value();
+    const bool tolerated = runs.level == Level::tolerance || (told && statesTolerance());
+    const Level tested = tolerated ? Level::tolerance : Level::exact;
     for (EditReport& edit : verdict.edits)
-      edit.level = proved ? Level::proved : isCovered(edit, baseline->strict) ? tested : Level::unknown;
+      judgeEdit(edit, tested);
     if (proved)
       return conclude(Level::proved, verdict.proof.empty() ? "no instruction differs" : verdict.proof);
     if (unjudged)
@@ -341,6 +351,11 @@ class Gate {
     for (const EditReport& edit : verdict.edits)
       if (edit.level == Level::unknown)
         return reject("coverage", Level::unknown, notCovered(edit));
+    if (told && !tolerated)
+      return reject("proof", Level::unknown,
+                    fmt::format("every case is bit-equal, but the window at {:#x} does something else from another "
+                                "state: {}",
+                                verdict.counterexample->address, verdict.counterexample->difference));
     verdict.level = tested;
     verdict.reason = tested == Level::tolerance
                          ? "equal only within the tolerances that the dispatch states"

@@ -5,6 +5,8 @@
 #include "dispatch/dispatch.h"
 #include "object/code_object.h"
 #include "support/result.h"
+#include "verify/proof/value_proof.h"
+#include "verify/proof/value_proof.h"
 
 #include <nlohmann/json.hpp>
 
@@ -77,6 +79,7 @@ struct EditReport {
   std::uint64_t k1Begin = 0, k1End = 0; ///< both 0: gone
   std::size_t removed = 0, added = 0;   ///< instructions that the other does not have at this place
   Level level = Level::unknown;         ///< proved, exact, tolerance; unknown where neither proof nor run covers it
+  std::string reason;                   ///< why it has this level
   std::size_t cases = 0;                ///< that execute it
   std::string firstCase;                ///< name of the first of them
   /// Of its instructions in strict runs: executions of waves with all lanes, some, none.
@@ -88,8 +91,8 @@ struct EditReport {
 struct Verdict {
   Level level = Level::unknown;
   std::string reason; ///< one line: why not better
-  /// What rejected it: frame, lint, synchronisation, differential, strict, coverage, determinism, mutation. Empty where
-  /// accepted.
+  /// What rejected it: frame, lint, synchronisation, differential, strict, coverage, determinism, proof, mutation.
+  /// Empty where accepted.
   std::string gate;
   std::vector<EditReport> edits;
   std::vector<CaseResult> cases;
@@ -103,13 +106,18 @@ struct Verdict {
   std::vector<std::string> nondeterminism; ///< what K0 itself does not always compute alike, and why
   std::vector<std::string> otherChanges;   ///< resources K1 declares differently
   std::string proof;                       ///< outcome of the value proof per kernel, "" if not tried
-  std::vector<std::uint64_t> seeds;        ///< of the differential runs
-  unsigned dataVariants = 0;               ///< rounds for each case; their results follow the cases' own
-  std::size_t givenCases = 0;              ///< the dispatch's own
-  std::size_t sizesWithoutNews = 0;        ///< size variants not run, as they execute nothing that others do not
-  std::optional<double> mutationScore;     ///< of the cases, where it was asked for and mattered
-  std::vector<std::string> leftOut;        ///< variants that were not made, and why
-  std::size_t editedBlocks = 0;            ///< of K0, with those that are gone; plus new ones of K1
+  std::vector<WindowProof> windows;        ///< that it compared
+  std::vector<std::string> proofAssumptions; ///< what a proof rests on beyond the semantics
+  /// A state from which an edited window of K1 does something else than K0's. Then K1 is not `exact`, whatever the
+  /// cases say: whether any launch reaches such a state is not known.
+  std::optional<Counterexample> counterexample;
+  std::vector<std::uint64_t> seeds;    ///< of the differential runs
+  unsigned dataVariants = 0;           ///< rounds for each case; their results follow the cases' own
+  std::size_t givenCases = 0;          ///< the dispatch's own
+  std::size_t sizesWithoutNews = 0;    ///< size variants not run, as they execute nothing that others do not
+  std::optional<double> mutationScore; ///< of the cases, where it was asked for and mattered
+  std::vector<std::string> leftOut;    ///< variants that were not made, and why
+  std::size_t editedBlocks = 0;        ///< of K0, with those that are gone; plus new ones of K1
 };
 
 /// Every register read after a memory load is covered by a wait on every path (vm and lgkm counters, gfx9 rules:

@@ -144,26 +144,33 @@ std::vector<PlacedFinding> placed(const LintReport& report) {
 
 } // namespace
 
+Result<ComparedFindings> comparedFindings(const object::CodeObject& object, const program::Program& code, bool paths) {
+  if (!program::WaitModel::of(object.target()))
+    return refused("{}: lint knows the wait counters of gfx9 to gfx12, not of {}", object.name(),
+                   object.target().processor);
+  const LintOptions options{.scope = program::HazardScope::withLlvm, .paths = paths, .trials = false};
+  Side side(object, code, options);
+  ASMEVO_CHECK(side.run());
+  return ComparedFindings{std::move(side.context.report), side.count};
+}
+
 Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const object::CodeObject& k1,
                                  const LintOptions& options) {
   ASMEVO_TRY(ProgramPair pair, recoverPair(k0, k1));
   program::completeInstructions(pair.k0, *pair.codec);
   program::completeInstructions(pair.k1, *pair.codec);
-  if (!program::WaitModel::of(k0.target()))
-    return refused("{}: lint knows the wait counters of gfx9 to gfx12, not of {}", k0.name(), k0.target().processor);
-  LintOptions compared = options;
-  compared.scope = program::HazardScope::withLlvm;
-  compared.paths = false;
-  compared.trials = false;
-  Side before(k0, pair.k0, compared);
-  compared.paths = options.paths;
-  Side after(k1, pair.k1, compared);
-  ASMEVO_CHECK(before.run());
-  ASMEVO_CHECK(after.run());
+  ASMEVO_TRY(const ComparedFindings before, comparedFindings(k0, pair.k0));
+  return lintAgainst(k0, before, k1, pair, alignBlocks(k0, pair.k0, k1, pair.k1), options.paths);
+}
 
-  const Alignment alignment = alignBlocks(k0, pair.k0, k1, pair.k1);
+Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const ComparedFindings& before,
+                                 const object::CodeObject& k1, const ProgramPair& pair, const Alignment& alignment,
+                                 bool paths) {
+  ASMEVO_TRY(ComparedFindings after, comparedFindings(k1, pair.k1, paths));
   const FindingMatcher matcher(pair, alignment);
   const ByText known(pair.k0, matcher.k0Names());
+  const LintOptions unused;
+  const Side original(k0, pair.k0, unused);
   /// Did K0 issue the one before the other at all? Otherwise the two were exchanged, and no guarantee is lost.
   const auto ordered = [&](const LintFinding& finding) {
     const auto* producers = known.find(blockNameOf(pair.k1, matcher.k1Names(), finding.producer), finding.producerText);
@@ -171,23 +178,23 @@ Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const object::Cod
     if (!producers || !points)
       return false;
     return std::ranges::any_of(*producers, [&](Place a) {
-      return std::ranges::any_of(*points, [&](Place b) { return before.reaches(a, b); });
+      return std::ranges::any_of(*points, [&](Place b) { return original.reaches(a, b); });
     });
   };
 
   BaselineLint result;
-  result.fresh.waitStatesChecked = after.context.report.waitStatesChecked;
-  result.inBaseline = before.count;
+  result.fresh.waitStatesChecked = after.report.waitStatesChecked;
+  result.inBaseline = before.own;
   std::size_t freshOwn = 0;
-  for (const PlacedFinding& fresh : matcher.newOnes(placed(before.context.report), placed(after.context.report))) {
+  for (const PlacedFinding& fresh : matcher.newOnes(placed(before.report), placed(after.report))) {
     const std::size_t number = std::stoul(fresh.message);
-    LintFinding& finding = after.context.report.findings[number];
+    LintFinding& finding = after.report.findings[number];
     if (finding.rule == "wait.order" && !ordered(finding))
       continue;
-    freshOwn += number < after.count;
+    freshOwn += number < after.own;
     result.fresh.findings.push_back(std::move(finding));
   }
-  result.inBoth = after.count - freshOwn;
+  result.inBoth = after.own - freshOwn;
   std::ranges::sort(result.fresh.findings, [](const LintFinding& a, const LintFinding& b) {
     return std::tie(a.address, a.rule, a.producer) < std::tie(b.address, b.rule, b.producer);
   });

@@ -75,16 +75,16 @@ class Search {
       const std::uint64_t seed = mixed(in.seed * 1000003 + trial + 1);
       std::array<MachineState, 2> start;
       fill(start, trial, seed);
-      if (!applyFacts(start))
+      if (!applyFacts(start, end))
         continue;
-      std::array<MachineState, 2> end = start;
+      std::array<MachineState, 2> finish = start;
       std::string reason;
-      if (!machines[0].run(end[0], reason) || !machines[1].run(end[1], reason)) {
+      if (!machines[0].run(finish[0], end, reason) || !machines[1].run(finish[1], end, reason)) {
         obstacle = reason;
         continue;
       }
       ++conclusive;
-      if (auto difference = differenceOf(end))
+      if (auto difference = differenceOf(finish))
         return describe(start[0], seed, *difference);
     }
     return std::nullopt;
@@ -181,7 +181,7 @@ class Search {
   }
 
   /// Makes both states such that their sides' facts hold. False where the relation does not survive that.
-  bool applyFacts(std::array<MachineState, 2>& state) const {
+  bool applyFacts(std::array<MachineState, 2>& state, const Deadline& end) const {
     for (const std::size_t s : bothSides) {
       std::map<RegUnit, const program::Instr*> open(facts[s].begin(), facts[s].end());
       // Sources first: a fact whose sources have facts of their own waits for them.
@@ -194,7 +194,7 @@ class Search {
             continue;
           }
           progress = true;
-          if (!runFact(s, it->first, *it->second, state))
+          if (!runFact(s, it->first, *it->second, state, end))
             return false;
           it = open.erase(it);
         }
@@ -220,12 +220,13 @@ class Search {
   }
 
   /// Recomputes what a fact says about a register, and hands it on to the registers that are equal to it.
-  bool runFact(std::size_t s, RegUnit unit, const program::Instr& instr, std::array<MachineState, 2>& state) const {
+  bool runFact(std::size_t s, RegUnit unit, const program::Instr& instr, std::array<MachineState, 2>& state,
+               const Deadline& end) const {
     MachineState scratch = state[s];
     const isa::InstRef code[] = {instr.inst};
     const WindowMachine machine(code, w.side[s]->accumOffset);
     std::string reason;
-    if (!machine.run(scratch, reason))
+    if (!machine.run(scratch, end, reason))
       return false;
     const std::uint32_t number = variables[s][unit];
     for (const std::size_t other : bothSides)

@@ -9,7 +9,8 @@ namespace asmevo::verify {
 /// Counts what this thread computes, not the time that passes: a busy machine does not change a verdict.
 class Deadline {
  public:
-  explicit Deadline(double seconds) : end(now() + seconds) {}
+  explicit Deadline(double seconds) : begin(now()), end(begin + seconds) {}
+  double spent() const { return now() - begin; }
   double left() const { return std::max(0.0, end - now()); }
   bool passed() const { return now() >= end; }
 
@@ -19,7 +20,7 @@ class Deadline {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
   }
-  double end;
+  double begin, end;
 };
 
 } // namespace asmevo::verify

@@ -7,7 +7,6 @@
 #include "verify/proof/window.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <map>
 
@@ -306,7 +305,7 @@ class Proof {
     WindowProof report;
     report.address = block(0, blocks[0].front()).address;
     report.instructions = window.path[0].code.size() + window.path[1].code.size();
-    const auto start = std::chrono::steady_clock::now();
+    const double before = end.spent();
     const std::string key = options.cache ? cacheKey(window) : std::string();
     WindowResult found;
     if (!key.empty() && options.cache->contains(key)) {
@@ -322,7 +321,7 @@ class Proof {
     }
     report.status = found.status;
     report.usedFacts = found.usedFacts;
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = end.spent() - before;
     result.windows.push_back(report);
     return found;
   }

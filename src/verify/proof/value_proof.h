@@ -76,7 +76,7 @@ struct WindowProof {
   std::uint64_t address = 0; ///< K0's
   ProofStatus status = ProofStatus::unknown;
   std::size_t instructions = 0; ///< of both sides
-  double seconds = 0;
+  double seconds = 0; ///< of processor time
   bool usedFacts = false;
   bool fromCache = false;
 };

@@ -424,7 +424,7 @@ bool WindowMachine::memoryStep(const Step& step, Wave& wave, MachineState& state
   return false;
 }
 
-bool WindowMachine::run(MachineState& state, std::string& reason) const {
+bool WindowMachine::run(MachineState& state, const Deadline& end, std::string& reason) const {
   if (!problem.empty()) {
     reason = problem;
     return false;
@@ -437,6 +437,10 @@ bool WindowMachine::run(MachineState& state, std::string& reason) const {
   wave.vgprCount = 512;
   for (const auto& step : steps) {
     if (step->kind != Kind::alu) {
+      if (end.passed()) {
+        reason = "the limit of time is reached";
+        return false;
+      }
       if (!memoryStep(*step, wave, state, reason))
         return false;
       continue;

@@ -5,6 +5,7 @@
 
 #include "emulator/bind.h"
 #include "program/program.h"
+#include "verify/proof/deadline.h"
 
 #include <array>
 #include <cstdint>
@@ -62,8 +63,8 @@ class WindowMachine {
   WindowMachine(const WindowMachine&) = delete;
   WindowMachine& operator=(const WindowMachine&) = delete;
 
-  /// False, with a reason, where an instruction is not modelled or the state makes no sense to it.
-  bool run(MachineState& state, std::string& reason) const;
+  /// False, with a reason, where an instruction is not modelled, the state makes no sense to it or `end` is passed.
+  bool run(MachineState& state, const Deadline& end, std::string& reason) const;
   /// Why no run is possible, or "".
   const std::string& unsupported() const { return problem; }
 
