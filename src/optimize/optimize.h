@@ -81,10 +81,10 @@ struct Options {
   unsigned maximumEffort = 4; ///< rounds without progress, each at more effort, after which the search ends early
   std::vector<std::string> disabledMoves;
   verify::Options verify;
-  bool inPlace = false;                             ///< write K1 by in-place patch only
+  bool inPlace = false; ///< write K1 by in-place patch only
   /// Mutants planted into K0 before the first result is called exact or tolerance (verify/mutation/score.h); 0: none.
   std::size_t mutants = 0;
-  std::string scoreCache; ///< folder of mutation scores of earlier jobs
+  std::string scoreCache;                           ///< folder of mutation scores of earlier jobs
   std::function<void(const std::string&)> progress; ///< may be empty
 };
 

@@ -6,6 +6,8 @@
 #include "timing/sampling.h"
 #include "timing/whole_chip.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -165,6 +167,16 @@ double footprintOf(const TraceSet& set, const Parameters& p, std::uint64_t workg
   return (perGroup * static_cast<double>(workgroups) + shared) * p.l1LineBytes;
 }
 
+/// What to name as a chip instead.
+std::string chipsFor(const object::Target& target) {
+  std::string names;
+  for (const std::string& name : chipNames())
+    if (const auto chip = loadChip(name); chip && chip->processor == target.processor)
+      names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? fmt::format("no chip file describes {}", target.processor)
+                       : fmt::format("chips it can be timed on: {}", names);
+}
+
 /// Two estimates with ever more of the loops' iterations left in, continued in a straight line to all of them.
 class Continuation {
  public:
@@ -218,7 +230,7 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
   device.processor = chip.processor;
   device.xnack = device.sramecc = object::Feature::any;
   if (const auto reason = object::whyNotOn(target, device))
-    return refused("no time on {}: {}", chip.name, *reason);
+    return refused("no time on {}: {}; {}", chip.name, *reason, chipsFor(target));
   const Parameters p = Parameters::of(chip);
   const std::vector<StaticInst> staticCode = analyseCode(code, accumOffset, p);
   ASMEVO_TRY(const TraceSet set, TraceSet::prepare(traces, staticCode));

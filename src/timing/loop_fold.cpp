@@ -76,6 +76,7 @@ FoldedTraces foldLoops(const std::vector<emulator::WorkgroupTrace>& traces, doub
   FoldedTraces result;
   for (const emulator::WorkgroupTrace& trace : traces) {
     std::vector<std::vector<Run>> runs;
+    runs.reserve(trace.waves.size());
     for (const emulator::WaveTrace& wave : trace.waves)
       runs.push_back(runsOf(wave.path));
     const bool alike = std::ranges::all_of(runs, [&](const std::vector<Run>& own) {

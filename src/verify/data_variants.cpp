@@ -283,7 +283,13 @@ class Maker {
         buffers.push_back(b);
     if (buffers.empty())
       return;
-    for (const VariantKind kind : {permuted, boundary, specials, codes, cancelling, negative, zeros}) {
+    // Sums that cancel in one half of the buffers, then in the other.
+    const std::size_t turns = buffers.size() > 1 ? 2 : 1;
+    std::vector<std::pair<VariantKind, std::size_t>> list;
+    for (const VariantKind kind : {permuted, boundary, specials, codes, cancelling, negative, zeros})
+      for (std::size_t turn = 0; turn < (kind == cancelling ? turns : 1); ++turn)
+        list.emplace_back(kind, turn);
+    for (const auto& [kind, turn] : list) {
       // The same again every time.
       if ((kind == negative || kind == zeros) && round != firstRound)
         continue;
@@ -293,8 +299,8 @@ class Maker {
       std::size_t ordinal = 0;
       for (const std::size_t b : buffers) {
         Buffer& buffer = launch.buffers[b];
-        SplitMix64 random(round * 1000 + static_cast<unsigned>(kind) * 100 + b);
-        const bool mine = buffers.size() == 1 || (ordinal++ + round) % 2 == 0;
+        SplitMix64 random(round * 1000 + turn * 500 + static_cast<unsigned>(kind) * 100 + b);
+        const bool mine = buffers.size() == 1 || (ordinal++ + round + turn) % 2 == 0;
         switch (kind) {
         case permuted:
           permute(buffer, random);
@@ -319,7 +325,7 @@ class Maker {
           makeNegative(buffer);
         }
       }
-      launch.name += fmt::format(", {} {}", variantKindName(kind), round);
+      launch.name += fmt::format(", {} {}{}", variantKindName(kind), round, turn == 0 ? "" : "b");
       add(c, kind, std::move(launch));
     }
   }
@@ -435,17 +441,10 @@ class Maker {
 } // namespace
 
 std::string_view variantKindName(VariantKind kind) {
-  static constexpr std::array<std::string_view, 11> names = {"floats permuted",
-                                                             "boundary values",
-                                                             "NaN and infinity",
-                                                             "random codes",
-                                                             "cancelling halves",
-                                                             "negative rows",
-                                                             "zeros",
-                                                             "integers",
-                                                             "sizes",
-                                                             "grid",
-                                                             "workgroup size"};
+  static constexpr std::array<std::string_view, 11> names = {
+      "floats permuted", "boundary values", "NaN and infinity", "random codes", "cancelling halves",
+      "negative rows",   "zeros",           "integers",         "sizes",        "grid",
+      "workgroup size"};
   return names[static_cast<std::size_t>(kind)];
 }
 

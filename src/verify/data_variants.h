@@ -23,7 +23,7 @@ enum class VariantKind : std::uint8_t {
             ///< third: cold paths
   codes,    ///< random bits: all codes but NaN of 8-bit floats, 16 binades around the data's own of wider ones
   cancelling, ///< rows whose second half is the negated first in another order, over eight binades: shows the order of
-              ///< sums. In one of two buffers in turn; the others become positive
+              ///< sums. In every other buffer, then in the rest; the others become positive
   negative,   ///< every other row below zero: maxima that start at zero
   zeros,      ///< one of two buffers wholly zero, the others as they are: sums that do not start at zero
   integers,   ///< one integer buffer permuted, with its own least and greatest values mixed in

@@ -6,7 +6,6 @@
 #include "object/code_object.h"
 #include "support/result.h"
 #include "verify/proof/value_proof.h"
-#include "verify/proof/value_proof.h"
 
 #include <nlohmann/json.hpp>
 

@@ -65,6 +65,54 @@ TEST(Search, SoftmaxImprovesByOneMoveAlone) {
     EXPECT_EQ(edit.move, "schedule");
 }
 
+TEST(Search, EveryCandidateThatTheGateAcceptsIsProved) {
+  for (const char* kernel : {"histogram", "reduce_dpp", "matmul_tiled"}) {
+    SCOPED_TRACE(kernel);
+    const Outcome outcome = search(kernel, unhurried());
+    std::size_t edits = 0;
+    for (const Attempt& attempt : outcome.attempts) {
+      EXPECT_FALSE(attempt.reason.empty());
+      if (!verify::accepted(attempt.level))
+        continue;
+      edits += attempt.edits;
+      EXPECT_EQ(attempt.level, verify::Level::proved) << attempt.move << ": " << attempt.reason;
+      EXPECT_FALSE(attempt.windows.empty());
+      for (const verify::WindowProof& window : attempt.windows) {
+        EXPECT_EQ(window.status, verify::ProofStatus::proved);
+        EXPECT_GT(window.instructions, 0u);
+      }
+    }
+    EXPECT_GT(edits, 0u);
+    EXPECT_EQ(edits, outcome.edits.size());
+  }
+}
+
+TEST(Search, WithoutAProofTheCasesAreJudgedByMutantsOnce) {
+  Options options = unhurried();
+  options.verify.prove = false;
+  options.mutants = 12;
+  options.scoreCache = testing::TempDir() + "asmevo_search_scores";
+  options.verify.mutationThreshold = 0;
+  const Outcome lenient = search("launch_shape", options);
+  ASSERT_TRUE(lenient.improved);
+  EXPECT_EQ(lenient.verdict.level, verify::Level::exact);
+  ASSERT_FALSE(lenient.mutation.is_null());
+  const double score = lenient.mutation["score"].get<double>();
+  EXPECT_GT(score, 0.5);
+  EXPECT_LE(score, 1);
+  EXPECT_EQ(lenient.verdict.mutationScore, score);
+
+  options.verify.mutationThreshold = 1.5;
+  const Outcome strict = search("launch_shape", options);
+  EXPECT_FALSE(strict.improved);
+  EXPECT_EQ(strict.mutation, lenient.mutation);
+  ASSERT_FALSE(strict.attempts.empty());
+  for (const Attempt& attempt : strict.attempts) {
+    EXPECT_EQ(attempt.level, verify::Level::unknown);
+    EXPECT_NE(attempt.reason.find("planted mutants"), std::string::npos) << attempt.reason;
+  }
+}
+
 TEST(Search, WithoutMovesNothingChanges) {
   Options options = unhurried();
   for (const Move* move : moveTable())

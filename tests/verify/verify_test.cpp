@@ -243,6 +243,57 @@ TEST(Verify, ToleranceIsALevelOfItsOwnAndOptIn) {
   EXPECT_EQ(judge(k0, equal, dispatch, withoutProof()).level, Level::exact); // a tolerance that nothing needed
 }
 
+TEST(Verify, NanAndInfinityHaveToAgreeWhateverTheTolerance) {
+  const CodeObject k0 = kernelObject("vector_add");
+  // maxnum: NaN becomes the least finite value, all else stays.
+  const CodeObject k1 = edited(k0, [](Editable& e) {
+    auto place = e.find("v_add_f32");
+    ++place.index;
+    e.insert(place, "v_max_f32_e32 v2, 0xff7fffff, v2");
+  });
+  dispatch::Dispatch dispatch = kernelDispatch("vector_add");
+  dispatch.cases[0].compare["c"] = {dispatch::Comparison::Mode::tolerance, 1e-2, 1e-2};
+  const Verdict verdict = judge(k0, k1, dispatch, withoutProof());
+  EXPECT_EQ(verdict.level, Level::differs) << verdict.reason;
+  EXPECT_EQ(verdict.gate, "differential");
+  EXPECT_NE(verdict.reason.find("NaN and infinity"), std::string::npos) << verdict.reason;
+}
+
+TEST(Verify, ACounterexampleForbidsExactAndIsKept) {
+  const CodeObject k0 = kernelObject("vector_add");
+  const CodeObject k1 = edited(k0, [](Editable& e) {
+    auto place = e.find("v_add_f32");
+    ++place.index;
+    e.insert(place, "v_max_f32_e32 v2, 0xff7fffff, v2");
+    e.insert(e.find("s_endpgm"), "s_nop 0");
+  });
+  dispatch::Dispatch dispatch = kernelDispatch("vector_add");
+  Options options;
+  options.dataVariants = 0; // ordinary data alone show nothing
+  options.prove = false;
+  EXPECT_EQ(judge(k0, k1, dispatch, options).level, Level::exact);
+  options.prove = true;
+  for (const bool stopAtFirst : {false, true}) {
+    options.stopAtFirst = stopAtFirst;
+    const Verdict verdict = judge(k0, k1, dispatch, options);
+    EXPECT_EQ(verdict.level, Level::unknown) << verdict.reason;
+    EXPECT_EQ(verdict.gate, "proof");
+    ASSERT_TRUE(verdict.counterexample);
+    // One edit by itself is right, and the receipt says which.
+    ASSERT_EQ(verdict.edits.size(), 2u);
+    EXPECT_EQ(verdict.edits[0].level, Level::exact) << verdict.edits[0].reason;
+    EXPECT_NE(verdict.edits[0].reason.find("not proved"), std::string::npos);
+    EXPECT_EQ(verdict.edits[1].level, Level::proved) << verdict.edits[1].reason;
+    const auto json = receipt(k0, k1, verdict, dispatch, simulator());
+    EXPECT_EQ(json.at("rejected_by"), "proof");
+    EXPECT_EQ(json.at("counterexample").at("difference"), verdict.counterexample->difference);
+    EXPECT_FALSE(json.at("counterexample").at("registers").empty());
+    EXPECT_EQ(json.at("edits").at(1).at("level"), "proved");
+  }
+  dispatch.cases[0].compare["c"] = {dispatch::Comparison::Mode::tolerance, 1e-5, 1e-6};
+  EXPECT_EQ(judge(k0, k1, dispatch, options).level, Level::tolerance); // not more than that
+}
+
 TEST(Verify, AFaultOfK0IsNotHeldAgainstNobody) {
   const CodeObject k0 = kernelObject("vector_add");
   const CodeObject k1 = edited(k0, [](Editable& e) { e.insert(e.find("v_add_f32"), "s_nop 0"); });

@@ -306,5 +306,39 @@ TEST(ValueProof, KernelsOfTheRepository) {
   verdict([](tests::Editable& e) { e.erase(e.find("ds_write_b32")); }, Expect::rejected);
 }
 
+/// Twenty additions in another order.
+std::pair<object::CodeObject, object::CodeObject> reorderedSums() {
+  std::string k0 = "v_mul_lo_u32 v5, v2, v3\n v_mul_lo_u32 v6, v3, v3\n";
+  std::string k1 = "v_mul_lo_u32 v6, v3, v3\n v_mul_lo_u32 v5, v2, v3\n";
+  for (std::string* text : {&k0, &k1})
+    for (int i = 0; i < 20; ++i)
+      *text += " v_add_u32 v5, v5, v6\n";
+  for (std::string* text : {&k0, &k1})
+    *text += " v_add_u32 v4, v5, v2";
+  return {assembled(straight(k0)), assembled(straight(k1))};
+}
+
+TEST(Limits, WhatTakesTooLongOrTooMuchMemoryIsATimeout) {
+  const auto [k0, k1] = reorderedSums();
+  const auto statusOf = [&](const ProofOptions& options) { return proveEquivalent(k0, k1, "k", options)->status; };
+  EXPECT_EQ(statusOf({}), ProofStatus::proved);
+  ProofOptions noWindowTime, noTime, noMemory;
+  noWindowTime.windowSeconds = 0;
+  noTime.seconds = 0;
+  noMemory.terms = 100;
+  EXPECT_EQ(statusOf(noWindowTime), ProofStatus::timeout);
+  EXPECT_EQ(statusOf(noTime), ProofStatus::timeout);
+  EXPECT_EQ(statusOf(noMemory), ProofStatus::timeout);
+}
+
+TEST(Limits, ASolverWithoutBudgetProvesNothingWrong) {
+  const auto k0 = assembled(straight("v_mul_lo_u32 v4, v2, v3"));
+  const auto k1 = assembled(straight("v_mul_lo_u32 v4, v2, v2"));
+  ProofOptions none;
+  none.resourceLimit = 1;
+  none.trials = 0;
+  EXPECT_NE(proveEquivalent(k0, k1, "k", none)->status, ProofStatus::proved);
+}
+
 } // namespace
 } // namespace asmevo::verify
