@@ -21,7 +21,8 @@ double scheduleClk(std::uint64_t workgroups, std::uint64_t xcds, std::uint64_t s
     const std::uint64_t probes = std::min(first, meanProbes);
     for (std::uint64_t i = 0; i < probes; ++i)
       before += clkOf((2 * i + 1) * first / (2 * probes));
-    before *= static_cast<double>(first / width) / static_cast<double>(probes);
+    const std::uint64_t rounds = first / width;
+    before *= static_cast<double>(rounds) / static_cast<double>(probes);
   }
   using Slots = std::priority_queue<double, std::vector<double>, std::greater<>>;
   std::vector<Slots> free(xcds);
