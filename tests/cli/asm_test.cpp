@@ -61,8 +61,11 @@ TEST_F(Asm, AnEditedKernelComputesTheSame) {
   ASSERT_EQ(runCommand({"run", k0, "-d", dispatch, "--out", at("before")}).exit, ok);
   ASSERT_EQ(runCommand({"run", k1, "-d", dispatch, "--out", at("after")}).exit, ok);
   std::size_t buffers = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(at("before"))) {
-    EXPECT_EQ(contents(entry.path().string()), contents(at("after/" + entry.path().filename().string())));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(at("before"))) {
+    if (!entry.is_regular_file())
+      continue;
+    const std::string name = std::filesystem::relative(entry.path(), at("before")).string();
+    EXPECT_EQ(contents(entry.path().string()), contents(at("after/" + name)));
     ++buffers;
   }
   EXPECT_GE(buffers, 2u);

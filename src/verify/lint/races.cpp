@@ -61,8 +61,8 @@ unsigned accessBytes(const Instruction& inst, const Operand& data) {
 
 class RaceLint {
  public:
-  RaceLint(LintContext& c, const program::Function& k)
-      : context(c), kernel(k), state(itemIds(c.object.kernels()[*k.kernel]), c.accumOffsetOf(k)) {}
+  RaceLint(LintContext& c, const program::Function& k, ThreadValues ids)
+      : context(c), kernel(k), state(std::move(ids), c.accumOffsetOf(k)) {}
 
   void run() {
     collect();
@@ -169,8 +169,11 @@ class RaceLint {
 } // namespace
 
 void lintRaces(LintContext& context, const program::Function& kernel) {
-  if (context.object.target().isGfx9() && !itemIds(context.object.kernels()[*kernel.kernel]).empty())
-    RaceLint(context, kernel).run();
+  if (!kernel.kernel || !context.object.target().isGfx9())
+    return;
+  ThreadValues ids = itemIds(context.object.kernels()[*kernel.kernel]);
+  if (!ids.empty())
+    RaceLint(context, kernel, std::move(ids)).run();
 }
 
 } // namespace asmevo::verify

@@ -20,8 +20,8 @@ std::uint64_t largestLds(const object::Target& target) {
 
 class ResourceLint {
  public:
-  ResourceLint(LintContext& c, const program::Function& k)
-      : context(c), kernel(k), target(c.object.target()), descriptor(c.object.kernels()[*k.kernel].descriptor) {}
+  ResourceLint(LintContext& c, const program::Function& k, const object::KernelDescriptor& d)
+      : context(c), kernel(k), target(c.object.target()), descriptor(d) {}
 
   void run() {
     limits.vgprs = descriptor.allocatedVgprs(target);
@@ -113,7 +113,7 @@ class ResourceLint {
 void lintResources(LintContext& context) {
   for (const auto& function : context.code.functions)
     if (function.kernel)
-      ResourceLint(context, function).run();
+      ResourceLint(context, function, context.object.kernels()[*function.kernel].descriptor).run();
 }
 
 } // namespace asmevo::verify
