@@ -122,9 +122,12 @@ double meanLanes(const timing::Estimate& e) {
 
 /// What memory instructions add to their line.
 std::string memoryNote(const timing::InstructionProfile& cost) {
-  if (cost.sectors > 0)
-    return fmt::format("   [{:.1f} sectors, {:.0f} % used]", cost.sectors / std::max(1.0, cost.requests),
-                       percent(cost.bytesUsed, 64 * cost.sectors));
+  if (cost.sectors > 0) {
+    const double moved = 64 * cost.sectors, sectors = cost.sectors / std::max(1.0, cost.requests);
+    if (cost.bytesUsed > moved)
+      return fmt::format("   [{:.1f} sectors, each byte used {:.1f} times]", sectors, cost.bytesUsed / moved);
+    return fmt::format("   [{:.1f} sectors, {:.0f} % used]", sectors, percent(cost.bytesUsed, moved));
+  }
   if (cost.conflictClk > 0)
     return fmt::format("   [+{:.1f} clk of bank conflicts]", cost.conflictClk / std::max(1.0, cost.requests));
   return {};
