@@ -304,6 +304,8 @@ class Mi308x final : public Dataset {
         if (!best || candidate->row.microseconds < best->row.microseconds)
           best = candidate;
       }
+      if (!pick)
+        continue;
       ++several;
       fastest += pick == best;
       good += pick->row.microseconds <= 1.10 * best->row.microseconds;

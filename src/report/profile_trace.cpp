@@ -121,7 +121,8 @@ void writeCounters(Writer& out, const timing::Timeline& timeline) {
   for (const auto& [clk, change] : changes) {
     for (std::size_t simd = 0; simd < 4; ++simd)
       resident[simd] += change[simd];
-    if (++point % every == 0 || point == changes.size())
+    ++point;
+    if (point % every == 0 || point == changes.size())
       out.event(fmt::format(R"("ph":"C","pid":{},"name":"waves resident","ts":{},"args":{{)"
                             R"("SIMD 0":{},"SIMD 1":{},"SIMD 2":{},"SIMD 3":{}}})",
                             countersPid, stamp(clk), resident[0], resident[1], resident[2], resident[3]));

@@ -162,7 +162,7 @@ GemmLoop gemmBaseline() {
 }
 
 namespace {
-const std::string writesAndLoads = "W1 M1 W1 M2 W1 M2 W1 M1 G1 M2 G1 M4 G1 M4 G1 M5 ";
+constexpr char writesAndLoads[] = "W1 M1 W1 M2 W1 M2 W1 M1 G1 M2 G1 M4 G1 M4 G1 M5 ";
 }
 
 GemmLoop gemmSpread() {
