@@ -43,6 +43,8 @@ void print(const verify::EditReport& edit) {
     fmt::print("; executed by {} cases; waves with all lanes {}, some {}, none {}", edit.cases, edit.execFull,
                edit.execPartial, edit.execNone);
   fmt::print("{}\n", edit.inLoop && !edit.backEdgeTaken ? "; no back edge of its loop seen" : "");
+  if (!edit.reason.empty())
+    fmt::print("    {}\n", edit.reason);
   for (const std::string& line : edit.reach)
     fmt::print("    reached by {}\n", line);
 }
@@ -53,8 +55,12 @@ void print(const VerifyArguments& arguments, const verify::Verdict& verdict) {
              verdict.newFindings.size(), verdict.baselineFindings);
   printSome(verdict.newFindings,
             [](const auto& finding) { fmt::print("  new {}: {}\n", finding.rule, finding.message); });
-  for (const verify::StrictSummary& strict : verdict.strict)
-    fmt::print("  {}: strict, {}: {}\n", strict.name, fmt::join(strict.deliveries, ", "), strict.workgroups);
+  for (std::size_t i = 0; i < verdict.strict.size() && i < verdict.givenCases; ++i)
+    fmt::print("  {}: strict, memory delivered {}: {}\n", verdict.strict[i].name,
+               fmt::join(verdict.strict[i].deliveries, ", "), verdict.strict[i].workgroups);
+  if (verdict.strict.size() > verdict.givenCases)
+    fmt::print("  {} of their variants strictly too, memory delivered late\n",
+               verdict.strict.size() - verdict.givenCases);
   if (!verdict.strict.empty())
     fmt::print("  strict findings: {} new, {} that K0 has too\n", verdict.newStrictFindings.size(),
                verdict.knownStrictFindings.size());
@@ -62,15 +68,23 @@ void print(const VerifyArguments& arguments, const verify::Verdict& verdict) {
             [](const auto& finding) { fmt::print("  new {}: {}\n", finding.rule, finding.message); });
   printSome(verdict.otherChanges, [](const std::string& change) { fmt::print("  declares {}\n", change); });
   for (const verify::CaseResult& result : verdict.cases)
-    fmt::print("  {}: {}{}{}\n", result.name,
-               result.skipped ? "skipped"
-               : result.equal ? "equal"
-                              : "NOT equal",
-               result.detail.empty() ? "" : ": ", result.detail);
+    if (!result.skipped && result.equal)
+      fmt::print("  {}: equal\n", result.name);
+    else if (!result.skipped)
+      fmt::print("  {}: {}\n", result.name, result.detail.empty() ? "not run" : "NOT equal: " + result.detail);
+    else if (!result.detail.ends_with("executes nothing that other sizes do not"))
+      fmt::print("  {}: {}\n", result.name, result.detail);
   if (verdict.sizesWithoutNews != 0)
-    fmt::print("  {} of the skipped sizes execute nothing that others do not\n", verdict.sizesWithoutNews);
+    fmt::print("  {} more sizes are not compared: they execute nothing that others do not\n", verdict.sizesWithoutNews);
+  if (verdict.furtherRounds != 0)
+    fmt::print("  without a proof: {} further rounds of data\n", verdict.furtherRounds);
   printSome(verdict.leftOut, [](const std::string& line) { fmt::print("  {}\n", line); });
   printSome(verdict.edits, [](const verify::EditReport& edit) { print(edit); });
+  printSome(verdict.proofAssumptions, [](const std::string& line) { fmt::print("  the proof assumes: {}\n", line); });
+  if (verdict.counterexample)
+    fmt::print("  another state tells the two apart; whether a launch reaches it is not known (the receipt has all of "
+               "it):\n    window at {:#x}: {}\n",
+               verdict.counterexample->address, verdict.counterexample->difference);
   printSome(verdict.nondeterminism, [](const std::string& line) { fmt::print("  not deterministic: {}\n", line); });
 }
 
@@ -165,6 +179,8 @@ Result<int> runVerify(const VerifyArguments& arguments) {
     return usageError("verify needs K0 and K1 (or --mutation-score)");
   ASMEVO_TRY(Inputs inputs, load(arguments));
   ASMEVO_TRY(const object::CodeObject k1, object::CodeObject::load(arguments.k1));
+  Progress progress(!arguments.json);
+  inputs.options.progress = [&](const std::string& what) { progress.show(what); };
   if (arguments.minimise) {
     ASMEVO_TRY(inputs.options.baseline,
                verify::measureBaseline(inputs.k0, inputs.dispatch, *inputs.device, inputs.options));
@@ -185,6 +201,7 @@ Result<int> runVerify(const VerifyArguments& arguments) {
         ASMEVO_CHECK(writeFileAtomic(arguments.output, least->k1));
     }
   }
+  progress.done();
   if (!arguments.receipt.empty())
     ASMEVO_CHECK(writeFileAtomic(arguments.receipt, receipt.dump(2) + "\n"));
   if (arguments.json)

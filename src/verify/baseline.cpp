@@ -54,6 +54,8 @@ class Measurement {
   void run() {
     for (std::size_t c = 0; c < baseline.varied.dispatch.cases.size(); ++c) {
       const bool own = c < baseline.varied.given;
+      if (options.progress)
+        options.progress(fmt::format("K0 on case {} of {}", c + 1, baseline.varied.dispatch.cases.size()));
       baseline.cases.push_back(own ? ownCase(c) : variant(c));
       if (!own && !baseline.cases.back().skipped.empty())
         forget(c);

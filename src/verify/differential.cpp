@@ -186,6 +186,8 @@ void DifferentialRun::runCase(std::size_t c) {
   const dispatch::Case& launch = baseline.varied.dispatch.cases[c];
   const BaselineCase& expected = baseline.cases[c];
   CaseResult& report = result.cases[c];
+  if (options.progress)
+    options.progress(fmt::format("K1 on case {} of {}", c + 1, baseline.cases.size()));
   if (!expected.skipped.empty()) {
     report.equal = report.skipped = true;
     report.detail = "not compared: " + expected.skipped;
@@ -242,6 +244,8 @@ void DifferentialRun::runStrict() {
       return;
     const BaselineCase& expected = baseline.cases[c];
     CaseResult& report = result.cases[c];
+    if (options.progress)
+      options.progress(fmt::format("K1 strictly on case {} of {}", c + 1, baseline.cases.size()));
     if (!expected.strict || !report.equal)
       continue;
     const dispatch::Case& launch = baseline.varied.dispatch.cases[c];

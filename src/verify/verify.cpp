@@ -231,6 +231,8 @@ class Gate {
     if (!options.prove || proofTried)
       return;
     proofTried = true;
+    if (options.progress)
+      options.progress(fmt::format("proof of {} edited blocks", verdict.editedBlocks));
     std::vector<std::string> names;
     for (const std::size_t index : editedKernels())
       names.push_back(k0.kernels()[index].name);

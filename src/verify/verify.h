@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,7 @@ struct Options {
   /// `tolerance`.
   std::optional<double> mutationScore;
   double mutationThreshold = 0.99;
+  std::function<void(const std::string&)> progress; ///< what is being done, in a few words; may be empty
   /// K0's own runs, measured once for many candidates (measureBaseline). Used only if it is of this K0 and these seeds.
   std::shared_ptr<const Baseline> baseline;
 };
