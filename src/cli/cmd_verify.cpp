@@ -76,8 +76,6 @@ void print(const VerifyArguments& arguments, const verify::Verdict& verdict) {
       fmt::print("  {}: {}\n", result.name, result.detail);
   if (verdict.sizesWithoutNews != 0)
     fmt::print("  {} more sizes are not compared: they execute nothing that others do not\n", verdict.sizesWithoutNews);
-  if (verdict.furtherRounds != 0)
-    fmt::print("  without a proof: {} further rounds of data\n", verdict.furtherRounds);
   printSome(verdict.leftOut, [](const std::string& line) { fmt::print("  {}\n", line); });
   printSome(verdict.edits, [](const verify::EditReport& edit) { print(edit); });
   printSome(verdict.proofAssumptions, [](const std::string& line) { fmt::print("  the proof assumes: {}\n", line); });
