@@ -10,6 +10,7 @@
 #include "verify/verify.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct MoveContext {
   unsigned workgroupSize = 64;
   unsigned effort =
       0; ///< grows each time a round of all moves found nothing: a move may then try harder, in other ways
+  const dispatch::Dispatch* launches = nullptr; ///< evidence for assumptions; may be null
 };
 
 /// A proposal: the edited program and what it claims.
@@ -61,6 +63,9 @@ struct Proposal {
   program::Program program;
   std::string reason;
   std::uint64_t begin = 0, end = 0;
+  /// What it rests on beyond the program: facts of the dispatch, such as buffers that do not overlap. Any caps the
+  /// verdict at `exact` and is written into the receipt.
+  std::vector<std::string> assumptions;
 };
 
 /// A kind of edit. Stateless. `propose` returns candidate programs, best guess first; each must be legal by
@@ -81,6 +86,8 @@ struct Options {
   unsigned maximumEffort = 4; ///< rounds without progress, each at more effort, after which the search ends early
   std::vector<std::string> disabledMoves;
   verify::Options verify;
+  /// Cases that are timed, where those are others than the ones verified: production sizes next to small ones.
+  std::optional<dispatch::Dispatch> timed;
   bool inPlace = false; ///< write K1 by in-place patch only
   /// Mutants planted into K0 before the first result is called exact or tolerance (verify/mutation/score.h); 0: none.
   std::size_t mutants = 0;

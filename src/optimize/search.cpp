@@ -126,7 +126,8 @@ class Search {
                               v.windows,
                               v.kernel->descriptor.accumOffset(v.object.target()),
                               wg[0] * wg[1] * wg[2],
-                              effort};
+                              effort,
+                              &dispatch};
     report(fmt::format("round {}: {} (best {:.0f} cycles, {} tried)", round + 1, move.name(), outcome.finalCycles,
                        outcome.candidatesTried));
     std::vector<Candidate> candidates;
