@@ -300,6 +300,23 @@ void addCoverage(const emulator::RunResult& run, std::set<std::uint64_t>& execut
       executed.insert(address);
 }
 
+Result<std::shared_ptr<const Baseline>> furtherBaseline(const Baseline& baseline, const object::CodeObject& k0,
+                                                        const dispatch::Dispatch& dispatch, device::Device& device,
+                                                        const Options& options) {
+  Options wider = options;
+  wider.firstVariant = baseline.firstVariant + baseline.dataVariants;
+  wider.dataVariants = options.furtherRounds;
+  const auto last = std::ranges::max_element(options.seeds);
+  wider.seeds = {last == options.seeds.end() ? 1 : *last + 1};
+  wider.strictBudget = options.variantStrictBudget;
+  const std::lock_guard lock(baseline.further->measuring);
+  std::shared_ptr<const Baseline>& kept = baseline.further->baseline;
+  if (!kept || !kept->fits(k0, dispatch, wider)) {
+    ASMEVO_TRY(kept, measureBaseline(k0, dispatch, device, wider));
+  }
+  return kept;
+}
+
 Result<std::shared_ptr<const Baseline>> measureBaseline(const object::CodeObject& k0,
                                                         const dispatch::Dispatch& dispatch, device::Device& device,
                                                         const Options& options) {

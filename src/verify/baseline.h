@@ -7,6 +7,7 @@
 #include "verify/verify.h"
 
 #include <map>
+#include <mutex>
 #include <set>
 
 namespace asmevo::verify {
@@ -61,11 +62,24 @@ class Baseline {
   std::size_t variantsSkipped = 0;                      ///< that K0 itself is not made for
   std::size_t sizesWithoutNews = 0;                     ///< that execute nothing that others do not
 
+  /// See furtherBaseline().
+  struct Further {
+    std::mutex measuring;
+    std::shared_ptr<const Baseline> baseline;
+  };
+  std::shared_ptr<Further> further = std::make_shared<Further>();
+
   bool isVariant(std::size_t c) const { return c >= varied.given; }
   const Variant& variantOf(std::size_t c) const { return varied.variants[c - varied.given]; }
   /// Was it measured for these?
   bool fits(const object::CodeObject& k0, const dispatch::Dispatch& dispatch, const Options& options) const;
 };
+
+/// K0 on Options::furtherRounds of data beyond those of `baseline`, which keeps it: measured when it is first asked
+/// for. Its strict runs are only there to leave out sizes that K0 is not made for.
+Result<std::shared_ptr<const Baseline>> furtherBaseline(const Baseline& baseline, const object::CodeObject& k0,
+                                                        const dispatch::Dispatch& dispatch, device::Device& device,
+                                                        const Options& options);
 
 /// Guard violations of K1 that K0 does not commit.
 std::optional<emulator::GuardViolation> newViolation(const std::vector<emulator::GuardViolation>& k0,

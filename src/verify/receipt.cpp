@@ -155,6 +155,7 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
               {"seeds", verdict.seeds},
               {"variants",
                {{"rounds", verdict.dataVariants},
+                {"further_rounds", verdict.furtherRounds},
                 {"sizes_without_news", verdict.sizesWithoutNews},
                 {"left_out", verdict.leftOut}}},
               {"k0_nondeterminism", verdict.nondeterminism},

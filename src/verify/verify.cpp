@@ -342,7 +342,7 @@ class Gate {
       return reject("strict", Level::unsafe, fmt::format("strict run: {}", verdict.newStrictFindings.front().message));
     const bool told = !proved && verdict.counterexample.has_value();
     const bool tolerated = runs.level == Level::tolerance || (told && statesTolerance());
-    const Level tested = tolerated ? Level::tolerance : Level::exact;
+    Level tested = tolerated ? Level::tolerance : Level::exact;
     for (EditReport& edit : verdict.edits)
       judgeEdit(edit, tested);
     if (proved)
@@ -358,12 +358,43 @@ class Gate {
                     fmt::format("every case is bit-equal, but the window at {:#x} does something else from another "
                                 "state: {}",
                                 verdict.counterexample->address, verdict.counterexample->difference));
+    ASMEVO_TRY(const Level further, runFurther(tested));
+    if (!accepted(further))
+      return std::move(verdict);
+    if (further != tested) {
+      tested = further;
+      for (EditReport& edit : verdict.edits)
+        judgeEdit(edit, tested);
+    }
     verdict.level = tested;
     verdict.reason = tested == Level::tolerance
                          ? "equal only within the tolerances that the dispatch states"
                          : fmt::format("every buffer of every case is bit-equal; not proved: {}", whyNotProved);
     applyMutationScore(verdict, options);
     return std::move(verdict);
+  }
+
+  /// The level after more data; of a rejection the verdict says why.
+  Result<Level> runFurther(Level tested) {
+    if (options.furtherRounds == 0 || options.dataVariants == 0)
+      return tested;
+    ASMEVO_TRY(const auto further, furtherBaseline(*baseline, k0, given, device, options));
+    Options quick = options;
+    quick.stopAtFirst = true;
+    DifferentialRun runs(*further, k1, device, quick, deadline);
+    runs.runInOrder();
+    verdict.furtherRounds = options.furtherRounds;
+    if (accepted(runs.result.level))
+      return std::max(tested, runs.result.level);
+    verdict.level = runs.result.level;
+    verdict.gate = runs.result.gate;
+    verdict.reason = fmt::format("further data, as nothing proves it: {}", runs.result.reason);
+    for (EditReport& edit : verdict.edits)
+      if (edit.level != Level::proved) {
+        edit.level = Level::unknown;
+        edit.reason = verdict.reason;
+      }
+    return verdict.level;
   }
 
   std::string notCovered(const EditReport& edit) const {

@@ -40,8 +40,11 @@ struct Options {
   /// Rounds of adversarial variants of each case: other data, and with the first round other sizes (data_variants.h).
   unsigned dataVariants = 1;
   unsigned firstVariant = 1; ///< number of the first round: other numbers are other data
-  unsigned threads = 1;      ///< host threads of a run; more than one makes atomics' order vary
-  bool strict = true; ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
+  /// Further rounds, on which a K1 without a proof is run in order once nothing else speaks against it. None where
+  /// dataVariants is 0.
+  unsigned furtherRounds = 4;
+  unsigned threads = 1; ///< host threads of a run; more than one makes atomics' order vary
+  bool strict = true;   ///< run K0 and K1 strictly too, under every delivery of memory operations (emulator/strict.h)
   /// Wave-instructions of one strict run; of a larger dispatch a sample of workgroups runs.
   std::uint64_t strictBudget = 4'000'000;
   std::uint64_t variantBudget = 8'000'000;    ///< likewise of a run of a variant
@@ -113,6 +116,7 @@ struct Verdict {
   /// cases say: whether any launch reaches such a state is not known.
   std::optional<Counterexample> counterexample;
   std::vector<std::uint64_t> seeds;    ///< of the differential runs
+  unsigned furtherRounds = 0;          ///< run in order since no proof was found
   unsigned dataVariants = 0;           ///< rounds for each case; their results follow the cases' own
   std::size_t givenCases = 0;          ///< the dispatch's own
   std::size_t sizesWithoutNews = 0;    ///< size variants not run, as they execute nothing that others do not

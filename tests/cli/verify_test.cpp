@@ -62,6 +62,43 @@ TEST_F(Verify, AMissingWaitIsUnsafe) {
   EXPECT_EQ(receipt.at("lint").at("new").at(0).at("rule"), "wait.vm.raw");
 }
 
+/// What is planted is known from the object, so its count is; the sample and its verdicts repeat.
+TEST_F(Verify, MutationScoreListsWhatIsNoticed) {
+  const std::vector<std::string> command = {"verify",
+                                            "--mutation-score",
+                                            kernelObject("vector_add"),
+                                            "-d",
+                                            kernelDispatch("vector_add"),
+                                            "--mutants",
+                                            "24",
+                                            "--seed",
+                                            "3"};
+  std::vector<std::string> asJson = command;
+  asJson.push_back("--json");
+  const CommandResult result = runCommand(asJson);
+  EXPECT_EQ(result.exit, ok) << result.out << result.err;
+  const auto score = result.json();
+  EXPECT_EQ(score.at("planted"), 24);
+  EXPECT_EQ(score.at("seed"), 3);
+  EXPECT_GT(score.at("possible"), 24);
+  EXPECT_GE(score.at("score"), 0.99);
+  EXPECT_LE(score.at("lower_bound"), score.at("score"));
+  EXPECT_LE(score.at("noticed_by_runs"), score.at("lower_bound"));
+  EXPECT_EQ(score.at("killed").get<std::size_t>() + score.at("equivalent").size() + score.at("undecided").size() +
+                score.at("blind_spots").size(),
+            24u);
+  EXPECT_EQ(runCommand(asJson).out, result.out);
+  const CommandResult text = runCommand(command);
+  EXPECT_EQ(text.exit, ok) << text.err;
+  EXPECT_NE(text.out.find("24 of "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("killed by differential"), std::string::npos) << text.out;
+}
+
+TEST_F(Verify, MutationScoreTakesNoCandidate) {
+  EXPECT_EQ(verifyVectorAdd(kernelObject("vector_add"), {"--mutation-score"}).exit, usage);
+  EXPECT_EQ(runCommand({"verify", kernelObject("vector_add"), "-d", kernelDispatch("vector_add")}).exit, usage);
+}
+
 TEST_F(Verify, ErrorsHaveTheirExitCodes) {
   const std::string k0 = kernelObject("vector_add");
   EXPECT_EQ(verifyVectorAdd(at("none.co")).exit, badInput);

@@ -123,6 +123,20 @@ TEST(DataVariants, EveryOtherRowIsNegative) {
     EXPECT_EQ(std::signbit(values[i]), i / 64 % 2 == 0) << i;
 }
 
+TEST(DataVariants, OneOfTwoBuffersIsZero) {
+  dispatch::Dispatch given = sample();
+  given.cases[0].buffers.push_back(given.cases[0].buffers[0]);
+  given.cases[0].buffers.back().name = "y";
+  const VariedDispatch varied = withVariants(given, 2);
+  const auto& buffers = named(varied, "zeros 1").buffers;
+  const auto isZero = [](const dispatch::Buffer& b) {
+    return std::ranges::all_of(b.initial, [](std::uint8_t byte) { return byte == 0; });
+  };
+  EXPECT_NE(isZero(buffers[0]), isZero(buffers[2]));
+  EXPECT_EQ(buffers[1].initial, given.cases[0].buffers[1].initial);
+  EXPECT_TRUE(isZero(named(withVariants(sample(), 1), "zeros 1").buffers[0]));
+}
+
 TEST(DataVariants, EightBitFloatsTakeEveryCodeButNaN) {
   dispatch::Dispatch given = sample();
   Bytes codes(8192);

@@ -108,10 +108,11 @@ MutantFate MutantJudge::judge(const Mutant& mutant, const object::CodeObject& k1
 Result<std::shared_ptr<const Baseline>> measureWider(const object::CodeObject& k0, const dispatch::Dispatch& dispatch,
                                                      device::Device& device, const Options& gate, unsigned rounds) {
   Options options = gate;
-  options.strict = false;
-  options.seeds = {gate.seeds.size() + 1}; // another order than the gate's
+  // Strict runs find the sizes that K0 itself is not made for.
+  options.strictBudget = gate.variantStrictBudget;
+  options.seeds = {gate.seeds.size() + 2}; // another order than the gate's
   options.dataVariants = rounds;
-  options.firstVariant = gate.dataVariants + 1;
+  options.firstVariant = gate.dataVariants + gate.furtherRounds + 1;
   return measureBaseline(k0, dispatch, device, options);
 }
 
@@ -145,6 +146,15 @@ double MutationScore::lowerBound() const {
   const std::size_t killed = count(MutantOutcome::killed);
   const std::size_t missed = count(MutantOutcome::blindSpot) + count(MutantOutcome::undecided);
   return killed + missed == 0 ? 1 : static_cast<double>(killed) / static_cast<double>(killed + missed);
+}
+
+double MutationScore::noticedByRuns() const {
+  const std::size_t killed = count(MutantOutcome::killed);
+  const std::size_t missed = count(MutantOutcome::blindSpot) + count(MutantOutcome::undecided);
+  const auto kills = killsByGate();
+  const auto proof = kills.find("proof");
+  const std::size_t local = proof == kills.end() ? 0 : proof->second;
+  return killed + missed == 0 ? 1 : static_cast<double>(killed - local) / static_cast<double>(killed + missed);
 }
 
 std::map<std::string, std::size_t> MutationScore::killsByGate() const {
@@ -217,10 +227,10 @@ Result<MutationScore> scoreMutants(const object::CodeObject& k0, const dispatch:
 namespace {
 
 std::string cacheKey(const object::CodeObject& k0, const dispatch::Dispatch& dispatch, const MutationOptions& options) {
-  constexpr int format = 1;
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {}\n", format, sha256Hex(k0.bytes()), options.mutants, options.seed,
-                  options.widerRounds, options.gate.dataVariants, options.gate.strict, options.gate.seeds.size());
+  constexpr int format = 3;
+  std::string text = fmt::format("{} {} {} {} {} {} {} {} {}\n", format, sha256Hex(k0.bytes()), options.mutants,
+                                 options.seed, options.widerRounds, options.gate.dataVariants,
+                                 options.gate.furtherRounds, options.gate.strict, options.gate.seeds.size());
   for (const dispatch::Case& launch : dispatch.cases) {
     text += fmt::format("{} {} {} {}", launch.kernel, fmt::join(launch.workgroupSize, ","),
                         fmt::join(launch.gridSize, ","), launch.dynamicLdsBytes);
@@ -280,6 +290,7 @@ nlohmann::json scoreJson(const MutationScore& score) {
   };
   return {{"score", score.value()},
           {"lower_bound", score.lowerBound()},
+          {"noticed_by_runs", score.noticedByRuns()},
           {"seed", score.seed},
           {"possible", score.possible},
           {"planted", score.fates.size() - score.count(MutantOutcome::unbuilt)},

@@ -39,6 +39,9 @@ struct MutationScore {
   double value() const;
   /// As if all that are undecided were wrong.
   double lowerBound() const;
+  /// The lower bound without the gate "proof": mutants that all runs and the lint let pass, refused since their window
+  /// differs from a state that may never arise. Some of those are equivalent.
+  double noticedByRuns() const;
   std::map<std::string, std::size_t> killsByGate() const;
   std::array<std::array<std::size_t, mutantOutcomes>, mutantKinds> byKind() const; ///< by kind and outcome
 };
