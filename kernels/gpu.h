@@ -82,6 +82,10 @@ template <class T> T __shfl(T value, unsigned source) {
 inline float exp2_hw(float x) {
   return static_cast<float>(std::exp2(static_cast<double>(x)));
 }
+/// v_rcp_f32: 1 / x, correctly rounded.
+inline float rcp_hw(float x) {
+  return static_cast<float>(1.0 / static_cast<double>(x));
+}
 /// v_rsq_f32: 1 / sqrt(x), correctly rounded.
 inline float rsqrt_hw(float x) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x)));
@@ -189,6 +193,9 @@ template <class T> static inline __device__ T __shfl(T value, unsigned source) {
 
 static inline __device__ float exp2_hw(float x) {
   return __builtin_amdgcn_exp2f(x);
+}
+static inline __device__ float rcp_hw(float x) {
+  return __builtin_amdgcn_rcpf(x);
 }
 static inline __device__ float rsqrt_hw(float x) {
   return __builtin_amdgcn_rsqf(x);

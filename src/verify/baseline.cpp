@@ -113,18 +113,16 @@ class Measurement {
       result.skipped = fmt::format("K0 itself stores outside buffer '{}'", violation->buffer);
       return result;
     }
-    if (sized)
-      for (const Unstable& unstable : result.unstable)
-        if (!parent.isUnstable(unstable.buffer)) {
-          result.skipped = unstable.detail;
-          return result;
-        }
+    if (sized && !staysAsStable(parent, result))
+      return result;
     const bool news = std::ranges::any_of(fresh, [&](auto pc) { return !baseline.executed.contains(pc); });
     if (made.kind == VariantKind::sizes && !news && sizesKept[made.parent] >= keptSizes) {
       ++baseline.sizesWithoutNews;
       result.skipped = "executes nothing that other sizes do not";
       return result;
     }
+    if (sized && !moreOrders(launch, parent, result))
+      return result;
     if (options.strict && parent.strict) {
       static constexpr emulator::Delivery late[] = {emulator::Delivery::late};
       result.strict = strictRuns(launch, options.variantStrictBudget, late, result);
@@ -137,6 +135,35 @@ class Measurement {
       ++sizesKept[made.parent];
     baseline.executed.insert(fresh.begin(), fresh.end());
     return result;
+  }
+
+  static bool staysAsStable(const BaselineCase& parent, BaselineCase& variant) {
+    for (const Unstable& unstable : variant.unstable)
+      if (!parent.isUnstable(unstable.buffer)) {
+        variant.skipped = unstable.detail;
+        return false;
+      }
+    return true;
+  }
+
+  /// At sizes that a kernel is not made for its workgroups may overlap, which few orders show.
+  bool moreOrders(const Case& launch, const BaselineCase& parent, BaselineCase& variant) {
+    constexpr std::uint64_t count = 3;
+    const Schedule& first = variant.schedules.front();
+    std::vector<Schedule> orders = {first};
+    for (std::uint64_t extra = 1; extra <= count; ++extra) {
+      const std::uint64_t seed = first.seed + 1000 * extra;
+      orders.push_back({seed, false, first.poison, fmt::format("seed {}", seed)});
+    }
+    BaselineCase again;
+    again.workgroups = variant.workgroups;
+    const std::set<std::uint64_t> executed = fresh;
+    const Status status = measure(launch, orders, again);
+    fresh = executed;
+    variant.unstable.insert(variant.unstable.end(), again.unstable.begin(), again.unstable.end());
+    if (!status)
+      variant.skipped = "K0 itself: " + status.error().message;
+    return status && staysAsStable(parent, variant);
   }
 
   static bool misused(const StrictCase& parent, const StrictCase& variant) {

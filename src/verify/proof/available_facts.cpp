@@ -1,8 +1,11 @@
 #include "verify/proof/available_facts.h"
 
+#include "program/analysis/dataflow.h"
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 
 namespace asmevo::verify {
 
@@ -20,24 +23,66 @@ bool isPureScalar(const isa::Instruction& inst) {
          base.substr(0, 9) != "s_setvskip";
 }
 
-/// `where` after `instr`.
-void transfer(const program::Instr& instr, unsigned accumOffset, FactMap& facts) {
-  const isa::Instruction& inst = *instr.inst;
-  if (inst.cls == InstClass::jump || inst.cls == InstClass::unknown) {
-    facts.clear();
-    return;
-  }
-  const RegSet writes = inst.writes(accumOffset);
-  std::erase_if(facts, [&](const auto& fact) {
-    return writes.test(fact.first) || fact.second->inst->reads(accumOffset).intersects(writes);
-  });
-  if (!isPureScalar(inst) || instr.pcRef || inst.reads(accumOffset).intersects(writes))
-    return;
-  for (const auto& operand : inst.operands)
-    if (operand.isDef && operand.kind == isa::OperandKind::sgpr && operand.index < isa::sreg::vccLo)
-      for (unsigned d = 0; d < operand.dwords; ++d)
-        facts[static_cast<RegUnit>(operand.index + d)] = &instr;
+/// Vector ALU work that writes nothing but VGPRs, all of them in every active lane, and from registers alone.
+bool isPureVector(const isa::Instruction& inst) {
+  const std::string_view base = inst.base;
+  return inst.cls == InstClass::valu && !inst.tiedDest && base != "v_nop" && !base.starts_with("v_movrel") &&
+         !base.starts_with("v_swap") && !base.starts_with("v_writelane") && !base.starts_with("v_accvgpr") &&
+         std::ranges::all_of(inst.operands, [](const isa::Operand& operand) {
+           return !operand.isDef || operand.kind == isa::OperandKind::vgpr;
+         });
 }
+
+/// Facts while a block is walked.
+class Walk {
+ public:
+  Walk(const program::Program& p, const program::Function& function, unsigned accum)
+      : program(p), accumOffset(accum),
+        namesVgprs(!program::usesGprIndexing(p, function) && !program::maySkipVectors(p, function)) {}
+
+  void block(program::BlockId id, FactMap& facts) {
+    for (const auto& instr : program.blocks[id].instrs)
+      transfer(instr, facts);
+  }
+
+ private:
+  const RegSet& readsOf(isa::InstRef inst) {
+    const auto it = reads.find(inst);
+    return it != reads.end() ? it->second : reads.emplace(inst, inst->reads(accumOffset)).first->second;
+  }
+
+  void transfer(const program::Instr& instr, FactMap& facts) {
+    const isa::Instruction& inst = *instr.inst;
+    if (inst.cls == InstClass::jump || inst.cls == InstClass::unknown) {
+      facts.clear();
+      return;
+    }
+    const RegSet writes = inst.writes(accumOffset);
+    if (!writes.any())
+      return;
+    const bool writesExec = writes.test(isa::sreg::execLo) || writes.test(isa::sreg::execHi);
+    std::erase_if(facts, [&](const auto& fact) {
+      return writes.test(fact.first) || (writesExec && fact.first >= isa::vgprBase) ||
+             readsOf(fact.second->inst).intersects(writes);
+    });
+    const bool vector = namesVgprs && isPureVector(inst);
+    if ((!vector && !isPureScalar(inst)) || instr.pcRef || readsOf(&inst).intersects(writes) ||
+        writes.test(isa::sreg::vccLo))
+      return;
+    for (const auto& operand : inst.operands)
+      if (operand.isDef && vector)
+        for (unsigned d = 0; d < operand.dwords; ++d)
+          facts[isa::vgprUnit(operand.index + d)] = &instr;
+      else if (operand.isDef && operand.kind == isa::OperandKind::sgpr && operand.index < isa::sreg::vccLo)
+        for (unsigned d = 0; d < operand.dwords; ++d)
+          facts[static_cast<RegUnit>(operand.index + d)] = &instr;
+  }
+
+  const program::Program& program;
+  unsigned accumOffset;
+  bool namesVgprs; ///< no VGPR is written by a number that its instruction does not name
+  std::unordered_map<isa::InstRef, RegSet> reads;
+};
 
 void meet(FactMap& into, const FactMap& other) {
   std::erase_if(into, [&](const auto& fact) {
@@ -59,6 +104,7 @@ std::vector<FactMap> availableFacts(const program::Program& program, const progr
   for (const program::BlockId id : function.blocks)
     if (program.blocks[id].entersByRegister)
       entry[id] = FactMap{};
+  Walk walk(program, function, accumOffset);
   bool changed = true;
   while (changed) {
     changed = false;
@@ -66,8 +112,7 @@ std::vector<FactMap> availableFacts(const program::Program& program, const progr
       if (!entry[id])
         continue;
       FactMap facts = *entry[id];
-      for (const auto& instr : program.blocks[id].instrs)
-        transfer(instr, accumOffset, facts);
+      walk.block(id, facts);
       for (const program::BlockId next : program.blocks[id].successors) {
         auto& target = entry[next];
         const bool external =

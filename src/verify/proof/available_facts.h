@@ -1,5 +1,6 @@
-/// Forward dataflow of scalar facts: "this SGPR still holds what that instruction computed, from registers that have
-/// not changed since". They are what lets the proof follow values across blocks (hoisted or removed recomputations).
+/// Forward dataflow of facts: "this register still holds what that instruction computed, from registers that have not
+/// changed since"; of a VGPR in the lanes of EXEC, which has not changed either. They are what lets the proof follow
+/// values across blocks (hoisted or removed recomputations).
 #pragma once
 
 #include "program/program.h"
@@ -9,7 +10,7 @@
 
 namespace asmevo::verify {
 
-/// Per block, by block id: for each SGPR unit the pure scalar instruction whose result it holds at the block's entry.
+/// Per block, by block id: for each unit the pure ALU instruction whose result it holds at the block's entry.
 using FactMap = std::map<isa::RegUnit, const program::Instr*>;
 
 std::vector<FactMap> availableFacts(const program::Program& program, const program::Function& function,

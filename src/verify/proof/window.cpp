@@ -40,6 +40,8 @@ class Comparison {
         equality.allowSolver();
       }
       attempt(false);
+      if (result.status == ProofStatus::proved)
+        sharpen();
       if (!open())
         return std::move(result);
       if (options.useFacts && hasFacts()) {
@@ -77,6 +79,32 @@ class Comparison {
 
   const FactMap& factsOf(std::size_t s) const { return w.side[s]->facts[w.path[s].blocks.front()]; }
   bool hasFacts() const { return !factsOf(0).empty() || !factsOf(1).empty(); }
+
+  /// A register that both sides may still read and that is not known to agree in all lanes by its own name may agree by
+  /// what is known at the entry. The blocks behind may need it.
+  void sharpen() {
+    if (!options.useFacts || !hasFacts() || !(w.liveOut[0] & w.liveOut[1]).remove(result.exit.same).any())
+      return;
+    WindowResult plain = std::move(result);
+    attempt(true);
+    if (result.status != ProofStatus::proved || result.branchIsInverted != plain.branchIsInverted) {
+      result = std::move(plain);
+      return;
+    }
+    const auto unite = [](std::vector<RegPair>& into, const std::vector<RegPair>& more) {
+      into.insert(into.end(), more.begin(), more.end());
+      std::ranges::sort(into);
+      const auto repeated = std::ranges::unique(into);
+      into.erase(repeated.begin(), repeated.end());
+    };
+    result.exit.same |= plain.exit.same;
+    unite(result.exit.renamed, plain.exit.renamed);
+    unite(result.exit.active, plain.exit.active);
+    std::erase_if(result.exit.active, [&](const RegPair& pair) { return result.exit.isFull(pair); });
+    result.widensLds |= plain.widensLds;
+    result.usedFacts = true;
+  }
+
   std::string atEntry() const {
     const auto& blocks = w.path[0].blocks;
     return fmt::format("the block at {:#x}", w.side[0]->program->blocks[blocks.front()].address);
@@ -121,6 +149,8 @@ class Comparison {
       touched.set(isa::sreg::mode);
       touched.set(isa::sreg::scc);
       touched.forEach([&](RegUnit u) { temporary.units[u] = variable(side, u); });
+      for (const unsigned u : {isa::sreg::execLo, isa::sreg::execHi})
+        temporary.units[u] = entryValue(side, static_cast<RegUnit>(u), withFacts, open, done);
       reads.forEach([&](RegUnit u) { temporary.units[u] = entryValue(side, u, withFacts, open, done); });
       SymbolicExecutor executor(t, w.side[side]->accumOffset, {});
       std::string reason;

@@ -199,9 +199,9 @@ TEST(ValueProof, CalledFunctions) {
   const auto edit = [&](const std::function<void(tests::Editable&)>& change) {
     expectVerdict(k0, tests::edited(k0, change), "device_call", Expect::rejected);
   };
-  edit([](tests::Editable& e) { e.replace(e.find("v_rcp_f32"), "v_rsq_f32_e32 v4, v1"); });
-  edit([](tests::Editable& e) { e.erase(e.find("v_div_fixup_f32")); });
-  // The callee's branch skips less than it did.
+  edit([](tests::Editable& e) { e.replace(e.find("v_rcp_f32"), "v_rsq_f32_e32 v1, v1"); });
+  edit([](tests::Editable& e) { e.erase(e.find("v_exp_f32")); });
+  // A branch around the calls skips less than it did.
   edit([](tests::Editable& e) {
     const auto branch = e.find("s_cbranch_execz");
     *e.at(branch).target = branch.block + 1;
