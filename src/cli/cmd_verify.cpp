@@ -3,6 +3,7 @@
 #include "support/file_io.h"
 #include "verify/minimise.h"
 #include "verify/mutation/score.h"
+#include "verify/proof/kept_counterexamples.h"
 #include "verify/verify.h"
 
 #include <fmt/ranges.h>
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t shown = 8;
 
 struct VerifyArguments {
-  std::string k0, k1, dispatch, receipt, output;
+  std::string k0, k1, dispatch, receipt, output, counterexamples;
   std::string chip = "mi300x";
   unsigned seeds = 2, rounds = 1, threads = 1;
   double timeLimit = 0, threshold = 0.99;
@@ -181,6 +182,11 @@ Result<int> runVerify(const VerifyArguments& arguments) {
   ASMEVO_TRY(const object::CodeObject k1, object::CodeObject::load(arguments.k1));
   Progress progress(!arguments.json);
   inputs.options.progress = [&](const std::string& what) { progress.show(what); };
+  const std::string k0Hash = sha256Hex(inputs.k0.bytes());
+  if (!arguments.counterexamples.empty()) {
+    inputs.options.kept = std::make_shared<verify::KeptCounterexamples>();
+    ASMEVO_CHECK(inputs.options.kept->load(arguments.counterexamples, k0Hash));
+  }
   if (arguments.minimise) {
     ASMEVO_TRY(inputs.options.baseline,
                verify::measureBaseline(inputs.k0, inputs.dispatch, *inputs.device, inputs.options));
@@ -202,6 +208,8 @@ Result<int> runVerify(const VerifyArguments& arguments) {
     }
   }
   progress.done();
+  if (inputs.options.kept && inputs.options.kept->size() != 0)
+    ASMEVO_CHECK(inputs.options.kept->save(arguments.counterexamples, k0Hash));
   if (!arguments.receipt.empty())
     ASMEVO_CHECK(writeFileAtomic(arguments.receipt, receipt.dump(2) + "\n"));
   if (arguments.json)
@@ -223,6 +231,8 @@ void addVerify(CLI::App& app, int& exit) {
   command->add_option("K1", arguments->k1, "candidate");
   command->add_option("-d,--dispatch", arguments->dispatch, "dispatch.json, or a folder with one")->required();
   command->add_option("--receipt", arguments->receipt, "write the receipt here");
+  command->add_option("--counterexamples", arguments->counterexamples,
+                      "file of states that told earlier candidates from this K0: tried first, new ones are added");
   command->add_option("--seeds", arguments->seeds, "wave interleavings each case is run under")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));

@@ -1,5 +1,6 @@
 #include "isa/semantics/statement.h"
 #include "verify/data_variants.h"
+#include "verify/proof/kept_counterexamples.h"
 #include "verify/verify.h"
 
 namespace asmevo::verify {
@@ -89,23 +90,6 @@ json editOf(const EditReport& edit) {
   return entry;
 }
 
-/// A test of the window alone: registers by name (one value, or one a lane), and the seed that all other memory comes
-/// from.
-json counterexampleOf(const Counterexample& example) {
-  json registers = json::object();
-  for (const Counterexample::Register& one : example.registers) {
-    json lanes = json::array();
-    for (const std::uint32_t value : one.lanes)
-      lanes.push_back(fmt::format("{:#x}", value));
-    registers[one.name] = std::move(lanes);
-  }
-  return {{"window", fmt::format("{:#x}", example.address)},
-          {"difference", example.difference},
-          {"memory_seed", fmt::format("{:#x}", example.memorySeed)},
-          {"registers", std::move(registers)},
-          {"text", example.text()}};
-}
-
 /// What strict runs found: new findings reject K1; those of K0 are named, the first of them in full.
 json strictOf(const Verdict& verdict) {
   constexpr std::size_t named = 100;
@@ -165,7 +149,7 @@ json receipt(const object::CodeObject& k0, const object::CodeObject& k1, const V
   if (!verdict.proofAssumptions.empty())
     result["proof_assumptions"] = verdict.proofAssumptions;
   if (verdict.counterexample)
-    result["counterexample"] = counterexampleOf(*verdict.counterexample);
+    result["counterexample"] = counterexampleJson(*verdict.counterexample);
   if (verdict.mutationScore)
     result["mutation_score"] = *verdict.mutationScore;
   if (device.modelled()) {

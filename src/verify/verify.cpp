@@ -238,7 +238,7 @@ class Gate {
       names.push_back(k0.kernels()[index].name);
     bool all = true;
     for (const std::string& name : names) {
-      auto proof = proveEquivalent(k0, k1, name);
+      auto proof = proveEquivalent(k0, k1, name, {.kept = options.kept.get()});
       const std::string line = proof ? proof->reason : proof.error().message;
       verdict.proof += fmt::format("{}{}: {}", verdict.proof.empty() ? "" : "; ", name, line);
       if (proof)

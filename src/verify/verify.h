@@ -59,6 +59,8 @@ struct Options {
   std::function<void(const std::string&)> progress; ///< what is being done, in a few words; may be empty
   /// K0's own runs, measured once for many candidates (measureBaseline). Used only if it is of this K0 and these seeds.
   std::shared_ptr<const Baseline> baseline;
+  /// Counterexamples of earlier candidates for this K0, which are run first and added to; may be empty.
+  std::shared_ptr<KeptCounterexamples> kept;
 };
 
 struct CaseResult {

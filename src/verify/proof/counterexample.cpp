@@ -1,3 +1,4 @@
+#include "verify/proof/kept_counterexamples.h"
 #include "verify/proof/window.h"
 #include "verify/proof/window_machine.h"
 
@@ -71,21 +72,21 @@ class Search {
         return std::nullopt;
       }
     const Deadline end(in.seconds);
+    for (const Counterexample& one : in.kept) {
+      std::array<MachineState, 2> start;
+      fill(start, 0, one.memorySeed);
+      for (const Counterexample::Register& given : one.registers)
+        if (const auto unit = registerUnit(given.name))
+          set(start, 0, *unit, given.lanes);
+      if (auto found = compareFrom(start, one.memorySeed, end, obstacle, conclusive))
+        return found;
+    }
     for (unsigned trial = 0; trial < in.trials && !end.passed(); ++trial) {
       const std::uint64_t seed = mixed(in.seed * 1000003 + trial + 1);
       std::array<MachineState, 2> start;
       fill(start, trial, seed);
-      if (!applyFacts(start, end))
-        continue;
-      std::array<MachineState, 2> finish = start;
-      std::string reason;
-      if (!machines[0].run(finish[0], end, reason) || !machines[1].run(finish[1], end, reason)) {
-        obstacle = reason;
-        continue;
-      }
-      ++conclusive;
-      if (auto difference = differenceOf(finish))
-        return describe(start[0], seed, *difference);
+      if (auto found = compareFrom(start, seed, end, obstacle, conclusive))
+        return found;
     }
     return std::nullopt;
   }
@@ -103,6 +104,23 @@ class Search {
     for (const auto& [instr, place] : w.path[s].code)
       list.push_back(instr->inst);
     return list;
+  }
+
+  /// Runs both sides from there. Changes `start` to what the facts make of it.
+  std::optional<Counterexample> compareFrom(std::array<MachineState, 2>& start, std::uint64_t seed, const Deadline& end,
+                                            std::string& obstacle, unsigned& conclusive) const {
+    if (!applyFacts(start, end))
+      return std::nullopt;
+    std::array<MachineState, 2> finish = start;
+    std::string reason;
+    if (!machines[0].run(finish[0], end, reason) || !machines[1].run(finish[1], end, reason)) {
+      obstacle = reason;
+      return std::nullopt;
+    }
+    ++conclusive;
+    if (auto difference = differenceOf(finish))
+      return describe(start[0], seed, *difference);
+    return std::nullopt;
   }
 
   void fill(std::array<MachineState, 2>& state, unsigned trial, std::uint64_t seed) const {
@@ -178,6 +196,18 @@ class Search {
           else if (u >= isa::vgprBase)
             std::fill_n(state[s].lanes(u - isa::vgprBase), 64, value);
         }
+  }
+
+  /// Likewise with one value, or one a lane.
+  void set(std::array<MachineState, 2>& state, std::size_t side, RegUnit unit,
+           const std::vector<std::uint32_t>& lanes) const {
+    set(state, side, unit, lanes.front());
+    if (unit < isa::vgprBase || lanes.size() != 64)
+      return;
+    for (const std::size_t s : bothSides)
+      for (RegUnit u = isa::vgprBase; u < isa::regUnitCount; ++u)
+        if (variables[s][u] == variables[side][unit])
+          std::ranges::copy(lanes, state[s].lanes(u - isa::vgprBase));
   }
 
   /// Makes both states such that their sides' facts hold. False where the relation does not survive that.

@@ -61,6 +61,8 @@ class ProofCache {
   std::set<std::string> keys;
 };
 
+class KeptCounterexamples;
+
 struct ProofOptions {
   unsigned resourceLimit = 400'000; ///< Z3 "rlimit" per question: work, not time, so that verdicts repeat
   unsigned questions = 48;          ///< to Z3 per window
@@ -70,6 +72,8 @@ struct ProofOptions {
   std::size_t terms = 2'000'000;    ///< of one window, at about 200 bytes each; more is a `timeout` too
   bool useFacts = true;             ///< what the code around a window establishes (available facts, disjoint addresses)
   ProofCache* cache = nullptr;
+  /// States that told earlier candidates from K0: run first, and added to. Those of one K0 only.
+  KeptCounterexamples* kept = nullptr;
 };
 
 struct WindowProof {

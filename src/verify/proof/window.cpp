@@ -1,5 +1,7 @@
 #include "verify/proof/window.h"
 
+#include "verify/proof/kept_counterexamples.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -520,6 +522,9 @@ class Comparison {
     });
     for (const auto& pair : result.exit.renamed)
       input.outputs.push_back(pair);
+    const std::uint64_t address = w.side[0]->program->blocks[w.path[0].blocks.front()].address;
+    if (options.kept)
+      input.kept = options.kept->at(address);
     input.model = model ? &*model : nullptr;
     input.trials = trials;
     input.seconds = options.windowSeconds / 2;
@@ -528,6 +533,8 @@ class Comparison {
     if (auto found = findCounterexample(input, obstacle, conclusive)) {
       result.status = ProofStatus::differs;
       result.reason += "; " + found->difference;
+      if (options.kept)
+        options.kept->add(*found);
       result.counterexample = std::move(found);
       return true;
     }

@@ -51,6 +51,7 @@ struct SearchInput {
   const Window* window = nullptr;
   std::vector<std::pair<isa::RegUnit, isa::RegUnit>> outputs; ///< K0's and K1's registers that should agree at the end
   const Model* model = nullptr;
+  std::vector<Counterexample> kept; ///< tried before all others
   unsigned trials = 0;
   double seconds = std::numeric_limits<double>::infinity(); ///< processor time, at most
   std::uint64_t seed = 0;
