@@ -9,7 +9,7 @@ build=$root/build/$preset
 packages=(
   clang-22 lld-22 llvm-22 llvm-22-dev libclang-rt-22-dev
   cmake ninja-build pkg-config ca-certificates git python3 python3-pip
-  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libz3-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev zlib1g-dev libcurl4-openssl-dev libz3-dev libsqlite3-dev
   libgtest-dev libbenchmark-dev
 )
 

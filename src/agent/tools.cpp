@@ -187,7 +187,9 @@ json Session::proposeEdit(const json& arguments) {
                       blocks[*last].address,
                       outcome.finalCycles,
                       judged->cycles,
-                      judged->verdict.level};
+                      judged->verdict.level,
+                      {},
+                      {}};
   outcome.edits.push_back(std::move(edit));
   outcome.verdict = judged->verdict;
   outcome.improved = true;

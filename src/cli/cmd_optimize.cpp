@@ -5,6 +5,7 @@
 #include "support/file_io.h"
 #include "verify/asmpatch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -14,10 +15,11 @@ namespace {
 
 struct OptimizeArguments {
   std::string k0, dispatch, output, chip = "mi300x", budget = "60s", agent, model, baseUrl,
-                                    keyVariable = "OPENAI_API_KEY";
-  std::vector<std::string> disabled;
-  unsigned seeds = 2, maxTurns = 60;
-  std::size_t mutants = 60;
+                                    keyVariable = "OPENAI_API_KEY", timed, finalCases, ledger;
+  std::vector<std::string> disabled, only;
+  unsigned seeds = 2, maxTurns = 60, threads = 1, perturbations = 10;
+  std::uint64_t seed = 1;
+  std::size_t mutants = 60, candidates = 0;
   double threshold = 0.99;
   bool inPlace = false, json = false, listMoves = false;
 };
@@ -54,6 +56,16 @@ void printTable(const OptimizeArguments& arguments, const device::Device& device
                verify::levelName(edit.level), edit.reason);
   fmt::print("result    {:.0f} cycles, {:.3f}x, verdict {}\n", outcome.finalCycles,
              outcome.baselineCycles / outcome.finalCycles, verify::levelName(outcome.verdict.level));
+  if (const auto& near = outcome.perturbedSpeedups; !near.empty()) {
+    const auto [least, most] = std::ranges::minmax(near);
+    fmt::print("          {:.3f}x to {:.3f}x on {} chips near {} (modelled)\n", least, most, near.size(),
+               device.name());
+  }
+  for (const std::string& line : outcome.assumptions)
+    fmt::print("assumes   {}\n", line);
+  if (outcome.finalVerdict)
+    fmt::print("final     verdict {} on {} more cases\n", verify::levelName(outcome.finalVerdict->level),
+               outcome.finalVerdict->givenCases);
 }
 
 nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Device& device) {
@@ -65,10 +77,13 @@ nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Dev
                      {"end", e.end},
                      {"cycles_before", e.cyclesBefore},
                      {"cycles_after", e.cyclesAfter},
-                     {"verdict", verify::levelName(e.level)}});
+                     {"verdict", verify::levelName(e.level)},
+                     {"assumptions", e.assumptions},
+                     {"perturbed_speedups", e.perturbedSpeedups}});
   return {{"modelled", device.modelled()},
           {"cycles_before", outcome.baselineCycles},
           {"cycles_after", outcome.finalCycles},
+          {"perturbed_speedups", outcome.perturbedSpeedups},
           {"edits", std::move(edits)}};
 }
 
@@ -103,6 +118,11 @@ Result<std::vector<std::string>> writeOutputs(const OptimizeArguments& arguments
   nlohmann::json receipt = verify::receipt(k0, *k1, outcome.verdict, dispatch, device);
   receipt["timing"] = timingSection(outcome, device);
   receipt["seeds"] = options.seeds;
+  receipt["assumptions"] = outcome.assumptions;
+  if (outcome.finalVerdict)
+    receipt["final_cases"] = {{"verdict", verify::levelName(outcome.finalVerdict->level)},
+                              {"reason", outcome.finalVerdict->reason},
+                              {"cases", outcome.finalVerdict->givenCases}};
   if (!outcome.mutation.is_null())
     receipt["mutation"] = outcome.mutation;
   auto patch = verify::createPatch(k0, *k1, receipt);
@@ -162,13 +182,14 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   }
   if (arguments.k0.empty() || arguments.dispatch.empty() || arguments.output.empty())
     return usageError("optimize needs K0, -d and -o (asmevo optimize --help)");
-  for (const auto& name : arguments.disabled) {
-    bool known = false;
-    for (const auto* move : optimize::moveTable())
-      known |= move->name() == name;
-    if (!known)
-      return usageError("--disable {}: no such move; asmevo optimize --list-moves names them", name);
-  }
+  const auto isMove = [](const std::string& name) {
+    return std::ranges::any_of(optimize::moveTable(), [&](const auto* move) { return move->name() == name; });
+  };
+  for (const auto& [option, names] :
+       {std::pair("--disable", &arguments.disabled), std::pair("--moves", &arguments.only)})
+    for (const std::string& name : *names)
+      if (!isMove(name))
+        return usageError("{} {}: no such move; asmevo optimize --list-moves names them", option, name);
   const bool useAgent = !arguments.agent.empty();
   if (useAgent && (arguments.agent != "openai" || arguments.model.empty() || arguments.baseUrl.empty()))
     return usageError("--agent openai needs --model and --base-url");
@@ -180,6 +201,20 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   optimize::Options options;
   options.budgetSeconds = useAgent ? budget / 2 : budget;
   options.disabledMoves = arguments.disabled;
+  for (const auto* move : optimize::moveTable())
+    if (!arguments.only.empty() && std::ranges::find(arguments.only, move->name()) == arguments.only.end())
+      options.disabledMoves.emplace_back(move->name());
+  options.maximumCandidates = arguments.candidates;
+  options.seed = arguments.seed;
+  options.threads = arguments.threads;
+  options.ledger = arguments.ledger;
+  options.perturbations = arguments.perturbations;
+  if (!arguments.timed.empty()) {
+    ASMEVO_TRY(options.timed, dispatch::loadDispatch(arguments.timed));
+  }
+  if (!arguments.finalCases.empty()) {
+    ASMEVO_TRY(options.finalCases, dispatch::loadDispatch(arguments.finalCases));
+  }
   options.inPlace = arguments.inPlace;
   options.mutants = arguments.mutants;
   options.scoreCache = scoreCache();
@@ -225,7 +260,24 @@ void addOptimize(CLI::App& app, int& exit) {
   command->add_option("-o,--output", arguments->output, "K1");
   command->add_option("--budget", arguments->budget, "time for the search: 60s, 10m")->capture_default_str();
   command->add_option("--chip", arguments->chip, "chip of the timing model")->capture_default_str();
-  command->add_option("--disable", arguments->disabled, "moves not to use (--list-moves)");
+  command->add_option("--timing-dispatch", arguments->timed,
+                      "cases to time instead of those that are verified: production sizes");
+  command->add_option("--final-dispatch", arguments->finalCases, "cases that only the final K1 is verified on as well");
+  command->add_option("--ledger", arguments->ledger,
+                      "file of what searches found: one that was stopped goes on, others start from it");
+  command->add_option("--candidates", arguments->candidates, "end after that many candidates (0: by --budget alone)")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "of the search")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "that price candidates")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  command
+      ->add_option("--perturbations", arguments->perturbations,
+                   "chips near the nominal one that an edit has to be faster on too, all but 2 (0: none)")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100));
+  command->add_option("--moves", arguments->only, "only these moves (--list-moves)")->delimiter(',');
+  command->add_option("--disable", arguments->disabled, "moves not to use (--list-moves)")->delimiter(',');
   command->add_flag("--list-moves", arguments->listMoves, "list the moves and exit");
   command->add_flag("--in-place", arguments->inPlace, "conservative: patch blocks in place, nothing else moves");
   command->add_option("--seeds", arguments->seeds, "wave interleavings each case is verified under")

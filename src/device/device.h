@@ -45,8 +45,9 @@ class LoadedKernel {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string name() const = 0; ///< "sim:mi300x"
-  virtual bool modelled() const = 0;    ///< times come from a model
+  virtual std::string name() const = 0;                        ///< "sim:mi300x"
+  virtual bool modelled() const = 0;                           ///< times come from a model
+  virtual const timing::Chip* chip() const { return nullptr; } ///< what it models; null where times are measured
   virtual Result<std::unique_ptr<LoadedKernel>> load(const object::CodeObject& object, const std::string& kernel) = 0;
 };
 

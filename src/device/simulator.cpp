@@ -216,10 +216,11 @@ class SimulatedKernel final : public LoadedKernel {
 
 class Simulator final : public Device {
  public:
-  explicit Simulator(timing::Chip description) : chip(std::make_shared<const timing::Chip>(std::move(description))) {}
+  explicit Simulator(timing::Chip description) : described(std::make_shared<const timing::Chip>(std::move(description))) {}
 
-  std::string name() const override { return "sim:" + chip->name; }
+  std::string name() const override { return "sim:" + described->name; }
   bool modelled() const override { return true; }
+  const timing::Chip* chip() const override { return described.get(); }
 
   Result<std::unique_ptr<LoadedKernel>> load(const object::CodeObject& object, const std::string& kernel) override {
     // Kernels still loaded somewhere are shared: a search loads its baseline over and over.
@@ -231,11 +232,11 @@ class Simulator final : public Device {
       ASMEVO_TRY(prepared, PreparedKernel::create(object, kernel));
       slot = prepared;
     }
-    return std::unique_ptr<LoadedKernel>(std::make_unique<SimulatedKernel>(std::move(prepared), chip));
+    return std::unique_ptr<LoadedKernel>(std::make_unique<SimulatedKernel>(std::move(prepared), described));
   }
 
  private:
-  std::shared_ptr<const timing::Chip> chip;
+  std::shared_ptr<const timing::Chip> described;
   std::mutex loading;
   std::map<std::pair<std::string, std::string>, std::weak_ptr<PreparedKernel>> loaded;
 };

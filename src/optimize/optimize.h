@@ -32,6 +32,9 @@ struct Edit {
   std::uint64_t begin = 0, end = 0;         ///< window in K0
   double cyclesBefore = 0, cyclesAfter = 0; ///< modelled, whole dispatch
   verify::Level level = verify::Level::unknown;
+  std::vector<std::string> assumptions; ///< Proposal::assumptions
+  /// Modelled speed-up over the program it was made of, on each perturbed chip (Options::perturbations); may be empty.
+  std::vector<double> perturbedSpeedups;
 };
 
 /// One candidate that went through the whole gate: a single edit, or several tried together.
@@ -75,6 +78,8 @@ class Move {
   virtual ~Move() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view purpose() const = 0;
+  /// Looks at one window at a time: the search hands it single ones. Other moves see all at once.
+  virtual bool isLocal() const { return true; }
   virtual std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const = 0;
 };
 
@@ -83,11 +88,22 @@ const std::vector<const Move*>& moveTable();
 
 struct Options {
   double budgetSeconds = 60;
+  std::size_t maximumCandidates = 0; ///< priced, after which the search ends; 0: no limit
+  std::uint64_t seed = 1;
+  unsigned threads = 1; ///< that price candidates; with one, equal seeds give equal results unless the clock ends them
+  /// File of the ledger (ledger.h), which makes a search resumable and hands lessons on to others; empty: in memory.
+  std::string ledger;
+  /// Perturbed chips (timing/perturb.h) that every accepted edit is priced on; 0: none.
+  unsigned perturbations = 10;
+  unsigned mostSignChanges = 2; ///< of those: an edit that is slower on more of them is not accepted
   unsigned maximumEffort = 4; ///< rounds without progress, each at more effort, after which the search ends early
   std::vector<std::string> disabledMoves;
   verify::Options verify;
   /// Cases that are timed, where those are others than the ones verified: production sizes next to small ones.
   std::optional<dispatch::Dispatch> timed;
+  /// Cases that only the final K1 is verified on as well: production sizes. An earlier program of the lineage takes its
+  /// place where it fails.
+  std::optional<dispatch::Dispatch> finalCases;
   bool inPlace = false; ///< write K1 by in-place patch only
   /// Mutants planted into K0 before the first result is called exact or tolerance (verify/mutation/score.h); 0: none.
   std::size_t mutants = 0;
@@ -98,11 +114,18 @@ struct Options {
 struct Outcome {
   bool improved = false;
   Bytes k1;
-  double baselineCycles = 0, finalCycles = 0; ///< modelled, sum over cases
+  double baselineCycles = 0, finalCycles = 0; ///< modelled, sum over the timed cases
+  /// K0's cycles over K1's on each perturbed chip.
+  std::vector<double> perturbedSpeedups;
+  bool resumed = false;        ///< an earlier run of the same job was taken up
+  std::size_t fromLedger = 0;  ///< candidates whose price an earlier run had worked out
+  double seconds = 0;          ///< of this run
   std::vector<Edit> edits;
   std::vector<HotWindow> windows;
   std::vector<Attempt> attempts; ///< in order
-  verify::Verdict verdict;
+  verify::Verdict verdict; ///< of K1 on the dispatch
+  std::optional<verify::Verdict> finalVerdict; ///< of K1 on Options::finalCases
+  std::vector<std::string> assumptions;        ///< of all edits
   nlohmann::json mutation; ///< scoreJson(), where a score was asked for
   std::size_t candidatesTried = 0, candidatesRejected = 0;
 };
@@ -113,6 +136,9 @@ Result<Outcome> optimize(const object::CodeObject& k0, const dispatch::Dispatch&
 /// Ranks a kernel's basic blocks by modelled cost.
 std::vector<HotWindow> rankWindows(const object::CodeObject& object, const program::Program& program,
                                    const object::Kernel& kernel, const timing::Estimate& profile);
+
+/// "proved" and an assumption make `exact`.
+verify::Level capped(verify::Level level, const std::vector<std::string>& assumptions);
 
 /// Sum of the modelled cycles of all cases.
 Result<double> modelledCycles(const object::CodeObject& object, const dispatch::Dispatch& dispatch,

@@ -65,6 +65,8 @@ class DeadCodeMove final : public Move {
     return "delete ALU work nobody reads, values written again, and branches to the next instruction";
   }
 
+  bool isLocal() const override { return false; }
+
   std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
     const program::Function* function = kernelFunction(program, context);
     if (!function)

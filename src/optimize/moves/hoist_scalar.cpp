@@ -103,6 +103,8 @@ class HoistScalarMove final : public Move {
   std::string_view name() const override { return "hoist-scalar"; }
   std::string_view purpose() const override { return "move loop-invariant scalar ALU work in front of the loop"; }
 
+  bool isLocal() const override { return false; }
+
   std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
     std::vector<Proposal> proposals;
     const program::Function* function = kernelFunction(program, context);

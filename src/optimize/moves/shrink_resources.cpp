@@ -18,6 +18,8 @@ class ShrinkResourcesMove final : public Move {
     return "cut declared VGPRs, AGPRs and LDS to what the code uses where that raises occupancy";
   }
 
+  bool isLocal() const override { return false; }
+
   std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
     std::vector<Proposal> proposals;
     if (!context.object.target().hasUnifiedRegisterFile())
