@@ -1,12 +1,12 @@
 #include "agent/agent.h"
 #include "cli/command.h"
+#include "cli/duration.h"
 #include "cli/hidden_debug.h"
 #include "optimize/optimize.h"
 #include "support/file_io.h"
 #include "verify/asmpatch.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 namespace asmevo::cli {
@@ -23,17 +23,6 @@ struct OptimizeArguments {
   double threshold = 0.99;
   bool inPlace = false, json = false, listMoves = false;
 };
-
-/// "60s", "10m", "1h" or plain seconds.
-Result<double> parseDuration(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (end == text.c_str() || scale == 0 || !(value > 0) || !std::isfinite(value))
-    return usageError("--budget {}: give seconds, or a number with s, m or h, such as 60s", text);
-  return value * scale;
-}
 
 void printTable(const OptimizeArguments& arguments, const device::Device& device, const optimize::Outcome& outcome) {
   fmt::print("device    {}{}\n", device.name(), device.modelled() ? " (cycles are modelled)" : "");
@@ -193,7 +182,7 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   const bool useAgent = !arguments.agent.empty();
   if (useAgent && (arguments.agent != "openai" || arguments.model.empty() || arguments.baseUrl.empty()))
     return usageError("--agent openai needs --model and --base-url");
-  ASMEVO_TRY(const double budget, parseDuration(arguments.budget));
+  ASMEVO_TRY(const double budget, parseDuration("--budget", arguments.budget));
   ASMEVO_TRY(const auto k0, object::CodeObject::load(arguments.k0));
   ASMEVO_TRY(const auto dispatch, dispatch::loadDispatch(arguments.dispatch));
   ASMEVO_TRY(const auto device, device::makeSimulator(arguments.chip));

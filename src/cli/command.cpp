@@ -58,9 +58,10 @@ void Progress::done() {
 }
 
 const std::vector<AddCommand>& commandTable() {
-  static const std::vector<AddCommand> table = {addInspect, addDisasm,   addAsm,     addRoundtrip, addLint,     addRun,
-                                                addTime,    addProfile,  addVerify,  addDiverge,   addOptimize, addDiff,
-                                                addApply,   addAsmpatch, addExtract, addReplace,   addIsa};
+  static const std::vector<AddCommand> table = {addInspect,  addDisasm, addAsm,     addRoundtrip, addLint,
+                                                addRun,      addTime,   addProfile, addVerify,    addDiverge,
+                                                addOptimize, addDiff,   addApply,   addAsmpatch,  addExtract,
+                                                addReplace,  addBench,  addReport,  addIsa};
   return table;
 }
 

@@ -52,6 +52,8 @@ void addApply(CLI::App& app, int& exit);
 void addAsmpatch(CLI::App& app, int& exit);
 void addExtract(CLI::App& app, int& exit);
 void addReplace(CLI::App& app, int& exit);
+void addBench(CLI::App& app, int& exit);
+void addReport(CLI::App& app, int& exit);
 void addIsa(CLI::App& app, int& exit);
 
 /// Gives every command that opens code objects and has no such options of its own --bundle and --target, which say

@@ -127,6 +127,7 @@ Result<PreparedKernel::Traces> PreparedKernel::runAlone(const dispatch::Case& la
   options.traceWorkgroups.insert(workgroups.begin(), workgroups.end());
   options.onlyWorkgroups = workgroups;
   options.fastMfma = true; // paths and addresses count, not values to the bit
+  options.onlyTraces = true;
   options.maxInstructions = instructions;
   ASMEVO_TRY(emulator::RunResult run, runnable->run(launch, options));
   return std::move(run.traces);
@@ -141,6 +142,7 @@ Result<PreparedKernel::Traces> PreparedKernel::runTraced(const dispatch::Case& l
   emulator::RunOptions options;
   options.traceWorkgroups.insert(workgroups.begin(), workgroups.end());
   options.fastMfma = true;
+  options.onlyTraces = true;
   ASMEVO_TRY(emulator::RunResult run, runnable->run(launch, options));
   return std::move(run.traces);
 }

@@ -1,6 +1,7 @@
 /// What is launched: the dispatch.json format (docs/dispatch.md), its buffers, kernarg and comparison rules.
 #pragma once
 
+#include "dispatch/shared_contents.h"
 #include "object/code_object.h"
 #include "support/file_io.h"
 #include "support/result.h"
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -62,6 +64,7 @@ struct Buffer {
   /// read back. For launches of which a few sampled workgroups run.
   std::uint64_t sparseBytes = 0;
   std::vector<SparsePiece> pieces; ///< copied into the sparse part at launch
+  std::shared_ptr<const SharedContents> shared; ///< `initial` once more, see shareContents(); may be empty
 };
 
 struct Argument {

@@ -50,7 +50,8 @@ Result<GuestMemory> GuestMemory::create(std::vector<Region> regions) {
     const std::uint64_t span = std::max(region.size, region.span);
     if (span > addressLimit / 2)
       return refused("buffer '{}' of {} bytes does not fit the guest's address space", region.name, region.size);
-    cursor = roundUp(cursor + guardBytes, regionAlignment);
+    const bool large = region.size >= dispatch::largeBufferBytes && &region != &regions.front();
+    cursor = roundUp(cursor + guardBytes, large ? dispatch::hostPageBytes : regionAlignment);
     region.address = baseAddress + cursor;
     cursor += span + guardBytes;
     if (baseAddress + cursor >= addressLimit)
@@ -96,6 +97,17 @@ GuestMemory::~GuestMemory() {
 
 std::span<std::uint8_t> GuestMemory::contents(const Region& region) const {
   return {arena + (region.address - baseAddress), region.size};
+}
+
+bool GuestMemory::mapShared(const Region& region, const dispatch::SharedContents& contents) {
+  const std::uint64_t offset = region.address - baseAddress, mapped = contents.mappedBytes();
+  if (offset % dispatch::hostPageBytes != 0 || mapped < region.size || mapped > region.size + guardBytes ||
+      offset + mapped > reserved)
+    return false;
+  if (!contents.mapOver(arena + offset))
+    return false;
+  fillPattern(arena, offset + region.size, offset + mapped);
+  return true;
 }
 
 const Region* GuestMemory::regionAt(std::uint64_t address) const {

@@ -1,6 +1,7 @@
 /// The guest's address space: buffers of a dispatch in one reserved host arena, guard zones around each.
 #pragma once
 
+#include "dispatch/shared_contents.h"
 #include "support/file_io.h"
 #include "support/result.h"
 
@@ -14,7 +15,7 @@ namespace asmevo::emulator {
 /// A mapped range. Guard zones of `guardBytes` with a fixed pattern lie before and after it.
 struct Region {
   std::string name;
-  std::uint64_t address = 0; ///< guest virtual address, 256-byte aligned
+  std::uint64_t address = 0; ///< guest virtual address, 256-byte aligned; of large regions page-aligned
   std::uint64_t size = 0;
   std::uint64_t readOnlyBytes = 0; ///< from its start: stores below `writableBegin()` are refused; first region only
   std::uint64_t span = 0; ///< address space kept for it where that is more than `size`; what is left is guard zone
@@ -58,6 +59,8 @@ class GuestMemory {
     return address >= firstWritable ? host(address, bytes) : nullptr;
   }
   std::span<std::uint8_t> contents(const Region& region) const;
+  /// Puts a private view of `contents` over a region of its size instead of copying. False where the host does not.
+  bool mapShared(const Region& region, const dispatch::SharedContents& contents);
   /// The region with the byte at `address`, or null in guard zones and outside the arena.
   const Region* regionAt(std::uint64_t address) const;
   std::uint64_t writableBegin() const { return firstWritable; }

@@ -95,8 +95,9 @@ class PreparedKernel final : public Kernel {
     result.waveInstructions = ran.waveInstructions;
     result.waves = ran.waves;
     result.traces = std::move(ran.traces);
-    result.guardViolations = memory.checkGuards();
-    for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
+    if (!options.onlyTraces)
+      result.guardViolations = memory.checkGuards();
+    for (std::size_t i = 0; i < launch.buffers.size() && !options.onlyTraces; ++i) {
       const std::span<std::uint8_t> contents =
           memory.contents(memory.regions()[firstBuffer + i]).first(launch.buffers[i].initial.size());
       result.buffers.emplace_back(contents.begin(), contents.end());
@@ -160,7 +161,8 @@ class PreparedKernel final : public Kernel {
     for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
       const dispatch::Buffer& buffer = launch.buffers[i];
       const std::span<std::uint8_t> contents = memory.contents(memory.regions()[firstBuffer + i]);
-      std::copy(buffer.initial.begin(), buffer.initial.end(), contents.begin());
+      if (!buffer.shared || !memory.mapShared(memory.regions()[firstBuffer + i], *buffer.shared))
+        std::copy(buffer.initial.begin(), buffer.initial.end(), contents.begin());
       for (const dispatch::SparsePiece& piece : buffer.pieces) {
         if (piece.offset > contents.size() || contents.size() - piece.offset < piece.bytes.size())
           return badInput("buffer '{}' has a piece outside itself", buffer.name);

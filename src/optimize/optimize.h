@@ -96,7 +96,7 @@ struct Options {
   /// Perturbed chips (timing/perturb.h) that every accepted edit is priced on; 0: none.
   unsigned perturbations = 10;
   unsigned mostSignChanges = 2; ///< of those: an edit that is slower on more of them is not accepted
-  unsigned maximumEffort = 4; ///< rounds without progress, each at more effort, after which the search ends early
+  unsigned maximumEffort = 4;   ///< rounds without progress, each at more effort, after which the search ends early
   std::vector<std::string> disabledMoves;
   verify::Options verify;
   /// Cases that are timed, where those are others than the ones verified: production sizes next to small ones.
@@ -117,16 +117,17 @@ struct Outcome {
   double baselineCycles = 0, finalCycles = 0; ///< modelled, sum over the timed cases
   /// K0's cycles over K1's on each perturbed chip.
   std::vector<double> perturbedSpeedups;
-  bool resumed = false;        ///< an earlier run of the same job was taken up
-  std::size_t fromLedger = 0;  ///< candidates whose price an earlier run had worked out
-  double seconds = 0;          ///< of this run
+  bool resumed = false;           ///< an earlier run of the same job was taken up
+  std::size_t fromLedger = 0;     ///< candidates whose price an earlier run had worked out
+  double seconds = 0;             ///< of this run
+  double secondsToNineTenths = 0; ///< of the search until nine tenths of its gain were there
   std::vector<Edit> edits;
   std::vector<HotWindow> windows;
-  std::vector<Attempt> attempts; ///< in order
-  verify::Verdict verdict; ///< of K1 on the dispatch
+  std::vector<Attempt> attempts;               ///< in order
+  verify::Verdict verdict;                     ///< of K1 on the dispatch
   std::optional<verify::Verdict> finalVerdict; ///< of K1 on Options::finalCases
   std::vector<std::string> assumptions;        ///< of all edits
-  nlohmann::json mutation; ///< scoreJson(), where a score was asked for
+  nlohmann::json mutation;                     ///< scoreJson(), where a score was asked for
   std::size_t candidatesTried = 0, candidatesRejected = 0;
 };
 

@@ -69,6 +69,7 @@ class Search {
         bandit(options.seed, moveTable().size()), start(Clock::now()) {}
 
   Result<Outcome> run() {
+    dispatch::shareContents(timed);
     ASMEVO_TRY(ledger, Ledger::open(options.ledger));
     ASMEVO_TRY(const Ledger::Job job, ledger->begin(jobKey()));
     outcome.resumed = job.resumed;
@@ -438,6 +439,7 @@ class Search {
     program.perturbed = std::move(perturbed);
     ASMEVO_CHECK(ledger->setAccepted(lineage->size(), program.hash, program.bytes, editsJson(program.edits)));
     lineage->add(std::move(program));
+    gains.emplace_back(secondsSince(start), (*lineage)[lineage->size() - 1].cycles);
     outcome.finalCycles = (*lineage)[lineage->best()].cycles;
     return {};
   }
@@ -560,6 +562,9 @@ class Search {
         if (!verify::accepted(outcome.finalVerdict->level))
           continue;
       }
+      const double nineTenths = outcome.baselineCycles - 0.9 * (outcome.baselineCycles - program.cycles);
+      const auto first = std::ranges::find_if(gains, [&](const auto& gain) { return gain.second <= nineTenths; });
+      outcome.secondsToNineTenths = first == gains.end() ? 0 : first->first;
       outcome.improved = true;
       outcome.k1 = program.bytes;
       outcome.finalCycles = program.cycles;
@@ -584,7 +589,7 @@ class Search {
   device::Device& device;
   isa::Codec& codec;
   Options options;
-  const dispatch::Dispatch& timed;
+  dispatch::Dispatch timed;
   Pricer pricer;
   Bandit bandit;
   Clock::time_point start, reported = Clock::now();
@@ -595,6 +600,7 @@ class Search {
   std::set<std::string> seen;
   std::set<std::tuple<std::string, std::string, unsigned>> useless; ///< window, move, effort
   unsigned effort = 0;
+  std::vector<std::pair<double, double>> gains; ///< seconds and cycles of every accepted program
   Outcome outcome;
 };
 
