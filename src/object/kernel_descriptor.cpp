@@ -225,6 +225,13 @@ void KernelDescriptor::setVgprs(const Target& target, unsigned total, unsigned a
   }
 }
 
+void KernelDescriptor::setSgprs(const Target& target, unsigned total) {
+  const unsigned granule = target.isGfx9() ? 16 : 8;
+  const unsigned field = std::clamp(roundUp(total, granule) / 8, 1U, 16U) - 1;
+  store(raw, hsa::COMPUTE_PGM_RSRC1_OFFSET,
+        withBits(rsrc1(), hsa::COMPUTE_PGM_RSRC1_GRANULATED_WAVEFRONT_SGPR_COUNT_SHIFT, 4, field));
+}
+
 std::vector<std::pair<std::string, std::uint64_t>> KernelDescriptor::fields(const Target& target) const {
   const unsigned gfx = major(target);
   const std::uint32_t r1 = rsrc1();

@@ -69,11 +69,16 @@ std::uint32_t resultLatency(const Instruction& inst, const SlotLatencies& lat) {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const program::Block& source, const InFlight& entry, unsigned accum, const SlotLatencies& lat)
-      : block(source), atEntry(entry), accumOffset(accum), latencies(lat) {}
+  GraphBuilder(const program::Block& source, const InFlight& entry, unsigned accum, const SlotLatencies& lat,
+               const GraphOptions& given)
+      : block(source), atEntry(entry), accumOffset(accum), latencies(lat), options(given) {}
 
   BlockGraph build() {
     makeNodes();
+    if (options.reorder)
+      for (std::size_t c = 0; c < counterCount; ++c)
+        reordered[c] = mayReorder(static_cast<Counter>(c));
+    splitWaits();
     registerEdges();
     memoryEdges();
     waitEdges();
@@ -87,7 +92,8 @@ class GraphBuilder {
     std::array<std::int64_t, counterCount> issued{};
     const bool scalarInFlight = anyScalarInFlight();
     bool indexed = false;
-    for (const Instr& instr : block.instrs) {
+    for (std::uint32_t i = 0; i < block.instrs.size(); ++i) {
+      const Instr& instr = block.instrs[i];
       const Instruction& inst = *instr.inst;
       indexed = (indexed || inst.entersGprIdxMode()) && inst.base != "s_set_gpr_idx_off";
       // Long nops are more than any hazard row of plain code asks for: they pace waves against each other on purpose.
@@ -96,6 +102,7 @@ class GraphBuilder {
         continue;
       Node node;
       node.instr = instr;
+      node.source = i;
       if (inst.cls == InstClass::nop) {
         node.kind = NodeKind::fence;
         graph.nodes.push_back(node);
@@ -136,6 +143,58 @@ class GraphBuilder {
     node.completes = issued[index(counter)] - count;
     node.fixedCount = fixed;
     graph.nodes.push_back(node);
+  }
+
+  /// Every operation of the counter in order, and no wait that fixes it.
+  bool mayReorder(Counter counter) const {
+    for (const Node& node : graph.nodes) {
+      if (node.kind == NodeKind::wait
+              ? node.counter == counter && node.fixedCount
+              : node.counts[index(counter)] && (node.kind != NodeKind::memory || !isInOrder(*node.instr.inst, counter)))
+        return false;
+    }
+    return counter == Counter::vm || !anyScalarInFlight();
+  }
+  static bool isInOrder(const Instruction& inst, Counter counter) {
+    return program::countingOf(inst).inOrder[index(counter)];
+  }
+
+  /// Of counters that may be reordered: a wait node becomes one for each operation that it is the first to complete,
+  /// and one for what it completes of the operations in flight at entry.
+  void splitWaits() {
+    if (!reordered[0] && !reordered[1])
+      return;
+    std::vector<Node> nodes;
+    std::array<std::vector<std::uint32_t>, counterCount> operations;
+    std::array<std::int64_t, counterCount> completed{std::numeric_limits<std::int64_t>::min(),
+                                                     std::numeric_limits<std::int64_t>::min()};
+    for (const Node& node : graph.nodes) {
+      if (node.kind != NodeKind::wait || !reordered[index(node.counter)]) {
+        for (std::size_t c = 0; c < counterCount; ++c)
+          if (node.kind != NodeKind::wait && node.counts[c])
+            operations[c].push_back(static_cast<std::uint32_t>(nodes.size()));
+        nodes.push_back(node);
+        continue;
+      }
+      const std::size_t c = index(node.counter);
+      const std::int64_t before = completed[c];
+      if (node.completes <= before)
+        continue;
+      completed[c] = node.completes;
+      if (before < 0) {
+        Node entry = node;
+        entry.lazy = true;
+        entry.completes = std::min<std::int64_t>(node.completes, 0);
+        nodes.push_back(entry);
+      }
+      for (std::int64_t k = std::max<std::int64_t>(before, 0); k < node.completes; ++k) {
+        Node single = node;
+        single.lazy = true;
+        single.operation = operations[c][static_cast<std::size_t>(k)];
+        nodes.push_back(single);
+      }
+    }
+    graph.nodes = std::move(nodes);
   }
 
   /// Scalar or flat operations of this block, or possibly of earlier ones, share lgkmcnt.
@@ -207,21 +266,83 @@ class GraphBuilder {
       if (node.kind != NodeKind::memory)
         continue;
       for (std::size_t c = 0; c < counterCount; ++c)
-        if (node.counts[c]) {
+        if (node.counts[c] && !reordered[c]) {
           if (last[c])
             edge(*last[c], n, 1);
           last[c] = n;
         }
       for (const std::uint32_t m : seen)
-        if (program::mayDepend(*graph.nodes[m].instr.inst, *node.instr.inst, /*sameBases=*/false))
+        if (mayDepend(graph.nodes[m], node))
           edge(m, n, 1);
       seen.push_back(n);
     }
   }
 
+  bool mayDepend(const Node& first, const Node& second) const {
+    if (!program::mayDepend(*first.instr.inst, *second.instr.inst, /*sameBases=*/false))
+      return false;
+    // Stores keep their order even where they do not meet: others may take the later one for a flag.
+    if (first.instr.inst->mayStore && second.instr.inst->mayStore)
+      return true;
+    return !options.memory || options.memory->mayDepend({options.block, first.source}, {options.block, second.source});
+  }
+
   void waitEdges() {
     for (std::size_t c = 0; c < counterCount; ++c)
-      waitEdges(static_cast<Counter>(c));
+      if (reordered[c])
+        singleWaitEdges(static_cast<Counter>(c));
+      else
+        waitEdges(static_cast<Counter>(c));
+  }
+
+  /// Edges of a counter whose operations may change places: users stay behind the waits of their own operations.
+  void singleWaitEdges(Counter counter) {
+    const std::size_t c = index(counter);
+    std::map<RegUnit, std::uint32_t> producer;             // unit -> operation that writes it
+    std::map<std::uint32_t, std::uint32_t> waitOf;         // operation -> its wait
+    std::vector<std::uint32_t> operations, waits, entries; // entries: waits for what came before the block
+    for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      if (node.kind == NodeKind::wait) {
+        if (node.counter != counter)
+          continue;
+        if (node.operation != Node::none) {
+          edge(node.operation, n, resultLatency(*graph.nodes[node.operation].instr.inst, latencies));
+          waitOf[node.operation] = n;
+        } else {
+          if (!entries.empty())
+            edge(entries.back(), n, 1);
+          entries.push_back(n);
+        }
+        waits.push_back(n);
+        continue;
+      }
+      const Instruction& inst = *node.instr.inst;
+      const RegSet touched = inst.reads(accumOffset) | inst.writes(accumOffset);
+      for (const auto& [unit, operation] : producer)
+        if (touched.test(unit))
+          if (const auto wait = waitOf.find(operation); wait != waitOf.end())
+            edge(wait->second, n, 1);
+      if (touched.intersects(atEntry.destinations[c]))
+        for (const std::uint32_t w : entries)
+          edge(w, n, 1);
+      if (node.kind == NodeKind::memory && waitsOnOrder(counter, inst))
+        for (const std::uint32_t w : waits)
+          edge(w, n, 1);
+      if (node.counts[c]) {
+        inst.writes(accumOffset).forEach([&](RegUnit u) { producer[u] = n; });
+        operations.push_back(n);
+      } else
+        inst.writes(accumOffset).forEach([&](RegUnit u) { producer.erase(u); });
+    }
+    // Later blocks count what this one leaves in flight.
+    std::optional<std::uint32_t> last;
+    for (const std::uint32_t o : operations)
+      if (!waitOf.contains(o)) {
+        if (last)
+          edge(*last, o, 1);
+        last = o;
+      }
   }
 
   void waitEdges(Counter counter) {
@@ -290,6 +411,14 @@ class GraphBuilder {
     }
   }
 
+  bool isPlainGlobalLoad(const Node& node) const {
+    if (node.kind != NodeKind::memory || !reordered[index(Counter::vm)])
+      return false;
+    const program::MemoryEffect effect = program::memoryEffect(*node.instr.inst);
+    return node.instr.inst->cls != InstClass::flat && node.instr.inst->cls != InstClass::smem &&
+           (effect.reads & program::space::global) != 0 && effect.writes == 0 && !effect.ordered;
+  }
+
   void fenceEdges() {
     std::optional<std::uint32_t> lastFence, lastMemoryFence;
     std::vector<std::uint32_t> sinceFence, memorySince;
@@ -306,6 +435,10 @@ class GraphBuilder {
         continue;
       }
       sinceFence.push_back(n);
+      if (options.loadsOverBarriers && isPlainGlobalLoad(node)) {
+        memorySince.push_back(n);
+        continue;
+      }
       if (node.kind == NodeKind::memoryFence) {
         for (const std::uint32_t m : memorySince)
           edge(m, n, 1);
@@ -334,6 +467,8 @@ class GraphBuilder {
   const InFlight& atEntry;
   unsigned accumOffset;
   const SlotLatencies& latencies;
+  const GraphOptions& options;
+  std::array<bool, counterCount> reordered{};
   BlockGraph graph;
 };
 
@@ -415,9 +550,33 @@ std::vector<InFlight> inFlightAtEntry(const program::Program& program, const pro
   return entry;
 }
 
+bool storesBefore(const program::Program& program, const program::Function& function, program::BlockId block) {
+  std::vector<bool> seen(program.blocks.size(), false);
+  std::vector<program::BlockId> work{block};
+  seen[block] = true;
+  while (!work.empty()) {
+    const program::Block& from = program.blocks[work.back()];
+    work.pop_back();
+    if (from.opaque || (from.entersByRegister && &from != &program.blocks[function.entryBlock]))
+      return true;
+    for (const Instr& instr : from.instrs) {
+      const program::MemoryEffect effect = program::memoryEffect(*instr.inst);
+      const bool beyondLds = (effect.writes & ~(program::space::lds | program::space::gds)) != 0;
+      if (beyondLds || instr.inst->isAtomic() || instr.inst->leavesFunction() || !instr.inst->isComplete)
+        return true;
+    }
+    for (const program::BlockId p : from.predecessors)
+      if (!seen[p]) {
+        seen[p] = true;
+        work.push_back(p);
+      }
+  }
+  return false;
+}
+
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
-                           const SlotLatencies& latencies) {
-  return GraphBuilder(block, atEntry, accumOffset, latencies).build();
+                           const SlotLatencies& latencies, const GraphOptions& options) {
+  return GraphBuilder(block, atEntry, accumOffset, latencies, options).build();
 }
 
 namespace {
@@ -425,31 +584,51 @@ namespace {
 /// Collects adjacent waits into one s_waitcnt.
 class BlockWriter {
  public:
-  explicit BlockWriter(isa::Codec& usedCodec) : codec(usedCodec) {}
+  BlockWriter(const BlockGraph& g, isa::Codec& usedCodec) : graph(g), codec(usedCodec), place(g.nodes.size(), 0) {}
 
-  Status add(const Node& node) {
+  Status add(std::uint32_t n) {
+    const Node& node = graph.nodes[n];
     if (node.kind == NodeKind::wait) {
-      const std::int64_t outstanding = issued[index(node.counter)] - node.completes;
-      const std::int64_t count = node.fixedCount ? node.count : outstanding;
-      auto& pending = node.counter == Counter::vm ? wait.vm : wait.lgkm;
-      // Counts above the counter's limit cannot be asked for; the limit is the nearest that is strong enough.
-      const std::int64_t limit = program::counterLimit[index(node.counter)];
-      pending = static_cast<std::uint8_t>(std::min<std::int64_t>(pending, std::clamp<std::int64_t>(count, 0, limit)));
+      if (node.lazy)
+        lazy.push_back(n);
+      else
+        require(node.counter, node.fixedCount ? node.count : issued[index(node.counter)] - node.completes);
       return {};
     }
+    for (const std::uint32_t e : graph.predecessors[n])
+      if (const std::uint32_t from = graph.edges[e].from; graph.nodes[from].lazy)
+        requireLazy(from);
     ASMEVO_CHECK(flushWait());
     for (std::size_t c = 0; c < counterCount; ++c)
-      issued[c] += node.counts[c];
+      if (node.counts[c])
+        place[n] = ++issued[c]; // lazy waits are for operations of one counter only
     result.push_back(node.instr);
     return {};
   }
 
   Result<std::vector<Instr>> finish() {
+    for (const std::uint32_t n : lazy)
+      requireLazy(n);
     ASMEVO_CHECK(flushWait());
     return std::move(result);
   }
 
  private:
+  void require(Counter counter, std::int64_t count) {
+    auto& pending = counter == Counter::vm ? wait.vm : wait.lgkm;
+    // Counts above the counter's limit cannot be asked for; the limit is the nearest that is strong enough.
+    const std::int64_t limit = program::counterLimit[index(counter)];
+    pending = static_cast<std::uint8_t>(std::min<std::int64_t>(pending, std::clamp<std::int64_t>(count, 0, limit)));
+    completed[index(counter)] = std::max(completed[index(counter)], issued[index(counter)] - std::int64_t{pending});
+  }
+
+  void requireLazy(std::uint32_t n) {
+    const Node& node = graph.nodes[n];
+    const std::int64_t wanted = node.operation == Node::none ? node.completes : place[node.operation];
+    if (wanted > completed[index(node.counter)])
+      require(node.counter, issued[index(node.counter)] - wanted);
+  }
+
   Status append(const std::string& text) {
     auto inst = codec.assemble(text);
     if (!inst)
@@ -472,8 +651,14 @@ class BlockWriter {
     return append(text);
   }
 
+  const BlockGraph& graph;
   isa::Codec& codec;
   std::array<std::int64_t, counterCount> issued{};
+  /// Operations from the block's start that are known to be complete; below zero: of those in flight at entry.
+  std::array<std::int64_t, counterCount> completed{std::numeric_limits<std::int64_t>::min(),
+                                                   std::numeric_limits<std::int64_t>::min()};
+  std::vector<std::int64_t> place; ///< of an operation among its counter's, from 1
+  std::vector<std::uint32_t> lazy;
   isa::WaitCount wait;
   std::vector<Instr> result;
 };
@@ -482,9 +667,9 @@ class BlockWriter {
 
 Result<std::vector<Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
                                      isa::Codec& codec) {
-  BlockWriter writer(codec);
+  BlockWriter writer(graph, codec);
   for (const std::uint32_t n : order)
-    ASMEVO_CHECK(writer.add(graph.nodes[n]));
+    ASMEVO_CHECK(writer.add(n));
   return writer.finish();
 }
 

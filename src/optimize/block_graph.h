@@ -4,10 +4,12 @@
 
 #include "isa/codec.h"
 #include "program/analysis/in_flight.h"
+#include "program/analysis/memory_dependence.h"
 #include "program/program.h"
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace asmevo::optimize {
@@ -33,6 +35,13 @@ struct Node {
                               ///< 0 or negative counts into the operations in flight at entry
   bool fixedCount = false;    ///< kind wait: operations must neither leave nor enter; `count` is kept
   std::uint8_t count = 0;
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  /// Kind wait: completes this node alone, wherever it stands among the operations of the counter (GraphOptions::
+  /// reorder); `completes` is unused then.
+  std::uint32_t operation = none;
+  /// Kind wait: written only in front of the first node that has an edge from it, or at the block's end.
+  bool lazy = false;
+  std::uint32_t source = none; ///< position in the block
 };
 
 /// An edge: `to` may issue `latency` slots (of 4 clk) after `from` at the earliest without stalling, and never before
@@ -65,8 +74,24 @@ struct InFlight {
 std::vector<InFlight> inFlightAtEntry(const program::Program& program, const program::Function& function,
                                       unsigned accumOffset);
 
+/// What more than the default a graph may leave unordered.
+struct GraphOptions {
+  /// Memory operations of a counter may be exchanged, and each use waits for its own operations only. What is still in
+  /// flight at the block's end keeps its order, on which later counts depend. Counters that scalar loads or flat
+  /// accesses share are left as they are.
+  bool reorder = false;
+  const program::MemoryDependence* memory = nullptr; ///< tells addresses apart; of the program that `block` is from
+  program::BlockId block = 0;                        ///< for `memory`
+  /// Plain loads of global memory may go up over barriers: nothing that the kernel does before one writes such memory
+  /// (storesBefore), so no wave's store is waited for there.
+  bool loadsOverBarriers = false;
+};
+
+/// May control pass a store, an atomic or a call before it comes to the end of this block?
+bool storesBefore(const program::Program& program, const program::Function& function, program::BlockId block);
+
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
-                           const SlotLatencies& latencies);
+                           const SlotLatencies& latencies, const GraphOptions& options = {});
 
 /// Instructions of `order` (a topological order of the graph's nodes) with waits re-derived and without s_nops: wait
 /// states are the business of repairWaitStates.

@@ -1,7 +1,12 @@
+#include "optimize/moves/arithmetic/fuse_integer.h"
+#include "optimize/moves/arithmetic/pack_bf16.h"
+#include "optimize/moves/arithmetic/propagate_copies.h"
 #include "optimize/moves/dead_code.h"
 #include "optimize/moves/hoist_scalar.h"
-#include "optimize/moves/relax_waits.h"
-#include "optimize/moves/schedule.h"
+#include "optimize/moves/loops/prefetch.h"
+#include "optimize/moves/scheduling/relax_waits.h"
+#include "optimize/moves/scheduling/schedule.h"
+#include "optimize/moves/scheduling/trim_nops.h"
 #include "optimize/moves/shrink_resources.h"
 
 namespace asmevo::optimize {
@@ -10,7 +15,10 @@ const std::vector<const Move*>& moveTable() {
   // In the order the search tries them: resources first, since occupancy decides what is worth hiding; scheduling
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
-      &shrinkResourcesMove(), &deadCodeMove(), &hoistScalarMove(), &scheduleMove(), &relaxWaitsMove(),
+      &shrinkResourcesMove(),      &deadCodeMove(), &hoistScalarMove(),
+      &fuseIntegerMove(),          &packBf16Move(), &propagateCopiesMove(),
+      &commonSubexpressionsMove(), &prefetchMove(), &scheduleMove(),
+      &relaxWaitsMove(),           &trimNopsMove(),
   };
   return table;
 }

@@ -158,17 +158,9 @@ void addInitialRegisters(const object::KernelDescriptor& descriptor, const objec
 /// The descriptor with other register counts; everything is rounded up to granules.
 object::KernelDescriptor withRegisters(object::KernelDescriptor descriptor, const object::Target& target,
                                        unsigned vgprs, unsigned accumOffset, unsigned sgprs) {
-  namespace hsa = llvm::amdhsa;
   descriptor.setVgprs(target, vgprs, accumOffset);
-  if (sgprs == descriptor.allocatedSgprs(target))
-    return descriptor;
-  // GFX9 allocates 16 at a time and counts by 8, with VCC, FLAT_SCRATCH and XNACK_MASK among them; GFX8 8 at a time.
-  const unsigned granule = target.isGfx9() ? 16 : 8;
-  const unsigned field = std::clamp(roundUp(sgprs, granule) / 8, 1u, 16u) - 1;
-  std::uint32_t rsrc1 = descriptor.rsrc1();
-  rsrc1 &= ~static_cast<std::uint32_t>(hsa::COMPUTE_PGM_RSRC1_GRANULATED_WAVEFRONT_SGPR_COUNT);
-  rsrc1 |= field << hsa::COMPUTE_PGM_RSRC1_GRANULATED_WAVEFRONT_SGPR_COUNT_SHIFT;
-  std::memcpy(descriptor.raw.data() + hsa::COMPUTE_PGM_RSRC1_OFFSET, &rsrc1, sizeof rsrc1);
+  if (sgprs != descriptor.allocatedSgprs(target))
+    descriptor.setSgprs(target, sgprs);
   return descriptor;
 }
 

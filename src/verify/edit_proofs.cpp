@@ -22,7 +22,7 @@ Result<object::CodeObject> withHunks(const object::CodeObject& k0, json patch, c
 } // namespace
 
 EditProofs proveEdits(const object::CodeObject& k0, const object::CodeObject& k1,
-                      const std::vector<std::string>& kernels) {
+                      const std::vector<std::string>& kernels, bool wholeWaves) {
   EditProofs result;
   const auto patch = createPatch(k0, k1, json::object(), PatchForm::editsOnly);
   if (!patch || patch->at("hunks").size() < 2 || patch->at("hunks").size() > mostEdits)
@@ -40,7 +40,7 @@ EditProofs proveEdits(const object::CodeObject& k0, const object::CodeObject& k1
     own.status = next ? ProofStatus::proved : ProofStatus::refused;
     own.reason = next ? "" : "cannot be applied alone: " + next.error().message;
     for (std::size_t k = 0; k < kernels.size() && own.status == ProofStatus::proved; ++k) {
-      auto proof = proveEquivalent(*base, *next, kernels[k]);
+      auto proof = proveEquivalent(*base, *next, kernels[k], {.wholeWaves = wholeWaves});
       own.status = proof ? proof->status : ProofStatus::refused;
       own.reason = proof ? std::move(proof->reason) : proof.error().message;
       if (!proof)

@@ -22,8 +22,8 @@ struct EditProofs {
 
 /// A chain from K0 to K1 that takes one edited block at a time: each is judged against what the proved ones before it
 /// made of K0, so that K1 is K0 with proved edits and the others on top. Blocks that only K1 has are not judged.
-/// Empty where K1 is not K0 with edited blocks (asmpatch.h), or with too many of them.
+/// Empty where K1 is not K0 with edited blocks (asmpatch.h), or with too many of them. `wholeWaves`: see ProofOptions.
 EditProofs proveEdits(const object::CodeObject& k0, const object::CodeObject& k1,
-                      const std::vector<std::string>& kernels);
+                      const std::vector<std::string>& kernels, bool wholeWaves = false);
 
 } // namespace asmevo::verify

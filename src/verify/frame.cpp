@@ -59,6 +59,8 @@ class FrameComparison {
       return before != after;
     };
     resource("VGPRs", x.allocatedVgprs(target), y.allocatedVgprs(target));
+    const bool moreSgprs = y.allocatedSgprs(target) > x.allocatedSgprs(target);
+    resource("SGPRs", x.allocatedSgprs(target), y.allocatedSgprs(target));
     resource("first AGPR", x.accumOffset(target), y.accumOffset(target));
     result.ldsChanged |= resource("LDS bytes", x.groupSegmentSize(), y.groupSegmentSize());
     for (KernelDescriptor* d : {&x, &y}) {
@@ -66,6 +68,10 @@ class FrameComparison {
       d->setGroupSegmentSize(0);
       d->setVgprs(target, a.descriptor.allocatedVgprs(target), a.descriptor.accumOffset(target));
     }
+    // More of them than before is harmless; fewer is for nobody to ask.
+    if (moreSgprs)
+      for (KernelDescriptor* d : {&x, &y})
+        d->setSgprs(target, a.descriptor.allocatedSgprs(target));
     if (x.raw != y.raw)
       violation(fmt::format("{}: the kernel descriptor changes in more than registers and LDS", a.name));
     if (correspondingAddress(k0, pair.k0, k1, pair.k1, alignment, a.entryAddress) != b.entryAddress)
@@ -165,7 +171,7 @@ class FrameComparison {
     for (std::size_t at = 0; at < yaml.size();) {
       const std::size_t end = std::min(yaml.find('\n', at), yaml.size());
       std::string line = yaml.substr(at, end - at);
-      for (const char* field : {".vgpr_count:", ".agpr_count:", ".group_segment_fixed_size:"})
+      for (const char* field : {".vgpr_count:", ".agpr_count:", ".sgpr_count:", ".group_segment_fixed_size:"})
         if (const std::size_t found = line.find(field); found != std::string::npos)
           line.resize(found);
       frame += line + '\n';

@@ -227,6 +227,18 @@ class Gate {
     return kernels;
   }
 
+  /// Every workgroup of every case is a whole number of waves.
+  bool startsWholeWaves() const {
+    return std::ranges::all_of(given.cases, [](const dispatch::Case& launch) {
+      const auto& size = launch.workgroupSize;
+      const std::uint64_t items = std::uint64_t{size[0]} * size[1] * size[2];
+      bool whole = items != 0 && items % 64 == 0;
+      for (std::size_t d = 0; d < size.size(); ++d)
+        whole = whole && size[d] != 0 && launch.gridSize[d] % size[d] == 0;
+      return whole;
+    });
+  }
+
   void prove() {
     if (!options.prove || proofTried)
       return;
@@ -237,8 +249,12 @@ class Gate {
     for (const std::size_t index : editedKernels())
       names.push_back(k0.kernels()[index].name);
     bool all = true;
+    const bool wholeWaves = startsWholeWaves();
     for (const std::string& name : names) {
-      auto proof = proveEquivalent(k0, k1, name, {.kept = options.kept.get()});
+      // For every launch first; then for those that start whole waves, as all of these do.
+      auto proof = proveEquivalent(k0, k1, name, {.kept = wholeWaves ? nullptr : options.kept.get()});
+      if (wholeWaves && proof && proof->status != ProofStatus::proved)
+        proof = proveEquivalent(k0, k1, name, {.wholeWaves = true, .kept = options.kept.get()});
       const std::string line = proof ? proof->reason : proof.error().message;
       verdict.proof += fmt::format("{}{}: {}", verdict.proof.empty() ? "" : "; ", name, line);
       if (proof)
@@ -267,7 +283,7 @@ class Gate {
 
   /// `count`: do proved edits count, as nothing else than values is in doubt?
   void proveSingly(const std::vector<std::string>& names, bool count) {
-    single = proveEdits(k0, k1, names);
+    single = proveEdits(k0, k1, names, startsWholeWaves());
     if (!verdict.counterexample)
       verdict.counterexample = single.counterexample;
     const bool some = std::ranges::any_of(single.byBlock,

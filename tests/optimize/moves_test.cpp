@@ -1,11 +1,10 @@
 // Every move on real kernels, and each move on programs small enough to say what it must and must not do.
 #include "optimize/moves/dead_code.h"
 #include "optimize/moves/hoist_scalar.h"
-#include "optimize/moves/relax_waits.h"
-#include "optimize/moves/schedule.h"
+#include "optimize/moves/scheduling/relax_waits.h"
+#include "optimize/moves/scheduling/schedule.h"
 #include "optimize/moves/shrink_resources.h"
 #include "optimize/optimize_support.h"
-#include "program/analysis/in_flight.h"
 #include "verify/proof/value_proof.h"
 #include "verify/verify_support.h"
 
@@ -21,15 +20,6 @@ using tests::MoveFixture;
 using tests::position;
 using tests::textFixture;
 using Lines = std::vector<std::string>;
-
-/// Addresses of a block's operations that count in `counter`, in order.
-std::vector<std::uint64_t> countedOrder(const program::Block& block, program::Counter counter) {
-  std::vector<std::uint64_t> order;
-  for (const auto& instr : block.instrs)
-    if (program::countingOf(*instr.inst).counts[static_cast<std::size_t>(counter)])
-      order.push_back(instr.address);
-  return order;
-}
 
 /// Proposals of all moves; at most `limit` of each move are run.
 std::size_t checkAllMoves(const MoveFixture& fixture, std::size_t limit) {
@@ -49,12 +39,6 @@ std::size_t checkAllMoves(const MoveFixture& fixture, std::size_t limit) {
       SCOPED_TRACE(proposal.reason);
       ++proposals;
       EXPECT_FALSE(proposal.reason.empty());
-      if (move == &scheduleMove()) {
-        for (std::size_t b = 0; b < fixture.program.blocks.size(); ++b)
-          for (const auto counter : {program::Counter::vm, program::Counter::lgkm})
-            EXPECT_EQ(countedOrder(fixture.program.blocks[b], counter),
-                      countedOrder(proposal.program.blocks[b], counter));
-      }
       const object::CodeObject k1 = fixture.rebuilt(proposal.program);
       const auto proof = verify::proveEquivalent(fixture.object, k1, fixture.kernel->name);
       EXPECT_TRUE(proof) << proof.error().message;

@@ -1,22 +1,64 @@
 #include "optimize/search/candidates.h"
 
+#include "program/analysis/wait_lint.h"
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
 
 namespace asmevo::optimize {
 
-void priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const std::string& name,
-                     unsigned threads) {
+bool lintsClean(const program::Program& program, std::size_t kernel, unsigned accumOffset,
+                std::optional<program::HazardTarget> hazards) {
+  const program::Function* function = program.functionOf(kernel);
+  if (!function)
+    return true;
+  if (!program::uncoveredUses(program, *function, accumOffset).empty())
+    return false;
+  return !hazards || program::unmetWaitStates(program, *function, accumOffset, *hazards).empty();
+}
+
+namespace {
+
+bool passesLint(const Candidate& candidate, const Gates& gates) {
+  if (!gates.lintKernel)
+    return true;
+  const program::Program& edited = candidate.proposal.program;
+  unsigned accumOffset = gates.accumOffset;
+  if (const auto resources = edited.resources.find(*gates.lintKernel); resources != edited.resources.end())
+    accumOffset = resources->second.accumOffset.value_or(accumOffset);
+  return lintsClean(edited, *gates.lintKernel, accumOffset, gates.hazards);
+}
+
+/// Cheapest first. None: cannot be run, or is wrong.
+std::optional<double> priceOf(Candidate& candidate, const Pricer& pricer, const Gates& gates, const std::string& name) {
+  const auto object = object::CodeObject::parse(candidate.bytes, name);
+  if (!object)
+    return {};
+  if (gates.parentByOne > 0) {
+    const auto byOne = pricer.cyclesByOne(*object);
+    if (!byOne)
+      return {};
+    const double ratio = *byOne / gates.parentByOne;
+    if (gates.slack > 0 ? ratio > 1 + gates.slack : ratio >= 1) {
+      candidate.stoppedByOne = true;
+      return gates.parentCycles * ratio;
+    }
+  }
+  if (!passesLint(candidate, gates))
+    return {};
+  const auto cycles = pricer.cycles(*object);
+  return cycles ? std::optional(*cycles) : std::nullopt;
+}
+
+} // namespace
+
+void priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const Gates& gates,
+                     const std::string& name, unsigned threads) {
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    for (std::size_t i = next++; i < candidates.size(); i = next++) {
-      const auto object = object::CodeObject::parse(candidates[i]->bytes, name);
-      if (!object)
-        continue;
-      if (const auto cycles = pricer.cycles(*object))
-        candidates[i]->cycles = *cycles;
-    }
+    for (std::size_t i = next++; i < candidates.size(); i = next++)
+      candidates[i]->cycles = priceOf(*candidates[i], pricer, gates, name);
   };
   std::vector<std::jthread> others;
   for (std::size_t t = 1; t < std::min<std::size_t>(threads, candidates.size()); ++t)

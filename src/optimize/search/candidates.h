@@ -3,6 +3,7 @@
 
 #include "optimize/optimize.h"
 #include "optimize/search/pricing.h"
+#include "program/analysis/hazards.h"
 
 namespace asmevo::optimize {
 
@@ -11,14 +12,34 @@ struct Candidate {
   const Move* move = nullptr;
   std::string form, windowClass; ///< of the window; form: canonical, empty for moves on the whole kernel
   Bytes bytes;
-  std::string hash;             ///< sha256 of bytes
-  std::optional<double> cycles; ///< modelled; none: cannot be parsed or run
-  std::size_t number = 0;       ///< in the order of proposal; breaks ties
+  std::string hash;                   ///< sha256 of bytes
+  std::optional<double> cycles;       ///< modelled; none: cannot be parsed or run
+  std::vector<double> perturbedByOne; ///< Pricer::perturbedByOne; empty: not asked for
+  bool stoppedByOne = false;          ///< its cycles are what one workgroup says
+  std::size_t number = 0;             ///< in the order of proposal; breaks ties
 };
 
-/// Fills in `cycles`. The result does not depend on `threads`.
-void priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const std::string& name,
-                     unsigned threads);
+/// The cheap gates, in front of the whole-grid price: what a candidate has to pass to be worth it.
+struct Gates {
+  double parentCycles = 0; ///< whole grid, of the program that the candidates are edits of
+  /// The same by one workgroup (Pricer::cyclesByOne). A candidate that is `slack` of it slower, or no faster without
+  /// slack, is given the cycles that the ratio of the two says, and no more work. 0: no such gate.
+  double parentByOne = 0;
+  double slack = 0;
+  /// Kernel whose waits and wait states are looked at. Nothing where the parent has findings of its own, which edits
+  /// may carry along: then the verification compares.
+  std::optional<std::size_t> lintKernel;
+  unsigned accumOffset = 0;
+  std::optional<program::HazardTarget> hazards;
+};
+
+/// No use that a wait does not cover, no unmet wait states in the kernel. Needs complete instructions.
+bool lintsClean(const program::Program& program, std::size_t kernel, unsigned accumOffset,
+                std::optional<program::HazardTarget> hazards);
+
+/// Fills in `cycles`, of those that fail a gate too: none where the lint does. The result does not depend on `threads`.
+void priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const Gates& gates,
+                     const std::string& name, unsigned threads);
 
 /// Blocks whose instructions differ between two programs of one shape.
 std::vector<program::BlockId> changedBlocks(const program::Program& before, const program::Program& after);

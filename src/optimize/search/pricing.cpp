@@ -37,6 +37,42 @@ Result<std::vector<double>> Pricer::perturbed(const object::CodeObject& object) 
   return sums;
 }
 
+Status Pricer::withOneWorkgroup(const object::CodeObject& object,
+                                const std::function<Status(const device::TracedCase&)>& use) const {
+  for (const auto& launch : launches.cases) {
+    ASMEVO_TRY(const auto loaded, device.load(object, launch.kernel));
+    ASMEVO_TRY(const auto traced, loaded->trace(launch, {loaded->shapeOf(launch).workgroups / 2}));
+    ASMEVO_CHECK(use(traced));
+  }
+  return {};
+}
+
+Result<double> Pricer::cyclesByOne(const object::CodeObject& object) const {
+  if (!device.chip())
+    return cycles(object);
+  double sum = 0;
+  ASMEVO_CHECK(withOneWorkgroup(object, [&](const device::TracedCase& traced) -> Status {
+    ASMEVO_TRY(const auto estimate, traced.estimate(*device.chip()));
+    sum += estimate.cycles;
+    return {};
+  }));
+  return sum;
+}
+
+Result<std::vector<double>> Pricer::perturbedByOne(const object::CodeObject& object) const {
+  std::vector<double> sums(chips.size());
+  if (chips.empty())
+    return sums;
+  ASMEVO_CHECK(withOneWorkgroup(object, [&](const device::TracedCase& traced) -> Status {
+    for (std::size_t i = 0; i < chips.size(); ++i) {
+      ASMEVO_TRY(const auto estimate, traced.estimate(chips[i]));
+      sums[i] += estimate.cycles;
+    }
+    return {};
+  }));
+  return sums;
+}
+
 Result<timing::Estimate> Pricer::heaviest(const object::CodeObject& object) const {
   timing::Estimate most;
   for (const auto& launch : launches.cases) {

@@ -58,6 +58,7 @@ struct View {
   timing::Estimate profile;
   std::vector<HotWindow> windows;
   std::vector<Arm> arms;
+  Gates gates;
 };
 
 class Search {
@@ -140,10 +141,14 @@ class Search {
         pool.clear();
         stale = false;
       }
+      // Moves on the whole kernel first: they are few, and what they change (occupancy above all) decides what else is
+      // worth trying.
+      const auto whole =
+          std::ranges::find_if(view->arms, [](const Arm& arm) { return arm.form.empty() && !arm.isOver(); });
       std::vector<Bandit::Choice> choices;
       std::vector<std::size_t> which;
       for (std::size_t i = 0; i < view->arms.size(); ++i)
-        if (const Arm& arm = view->arms[i]; !arm.isOver()) {
+        if (const Arm& arm = view->arms[i]; !arm.isOver() && (whole == view->arms.end() || arm.form.empty())) {
           choices.push_back({arm.windowClass, std::string(arm.move->name()), arm.stake});
           which.push_back(i);
         }
@@ -176,12 +181,28 @@ class Search {
     for (auto& block : recovered.blocks)
       for (auto& instr : block.instrs)
         instr.inst = codec.complete(instr.inst);
-    View v{std::move(object), std::move(recovered), nullptr, {}, {}, {}};
+    View v{std::move(object), std::move(recovered), nullptr, {}, {}, {}, {}};
     ASMEVO_TRY(v.kernel, v.object.findKernel(dispatch.cases.front().kernel));
     ASMEVO_TRY(v.profile, pricer.heaviest(v.object));
     v.windows = rankWindows(v.object, v.program, *v.kernel, v.profile);
+    ASMEVO_TRY(v.gates, gatesOf(v, program.cycles));
     ASMEVO_CHECK(makeArms(v));
     return v;
+  }
+
+  Result<Gates> gatesOf(const View& v, double cycles) const {
+    Gates gates;
+    gates.parentCycles = cycles;
+    ASMEVO_TRY(gates.parentByOne, pricer.cyclesByOne(v.object));
+    // One workgroup does not see what an edit does to those that behave otherwise.
+    constexpr double unlikeSlack = 0.01;
+    gates.slack = v.profile.behaviours > 1 ? unlikeSlack : 0;
+    gates.accumOffset = v.kernel->descriptor.accumOffset(v.object.target());
+    gates.hazards = program::hazardTargetOf(v.object.target());
+    const auto kernel = static_cast<std::size_t>(v.kernel - v.object.kernels().data());
+    if (lintsClean(v.program, kernel, gates.accumOffset, gates.hazards))
+      gates.lintKernel = kernel;
+    return gates;
   }
 
   Status makeArms(View& v) {
@@ -255,7 +276,7 @@ class Search {
       candidate.number = ++outcome.candidatesTried;
       batch.push_back(std::move(candidate));
     }
-    ASMEVO_TRY(const std::size_t fresh, priceAll(batch));
+    ASMEVO_TRY(const std::size_t fresh, priceAll(v.gates, batch));
     bool gained = false;
     for (Candidate& candidate : batch)
       if (candidate.cycles && *candidate.cycles < outcome.finalCycles) {
@@ -295,7 +316,7 @@ class Search {
   }
 
   /// Returns how many the ledger did not know.
-  Result<std::size_t> priceAll(std::vector<Candidate>& batch) {
+  Result<std::size_t> priceAll(const Gates& gates, std::vector<Candidate>& batch) {
     std::vector<Candidate*> unknown;
     for (Candidate& candidate : batch) {
       ASMEVO_TRY(const auto known, ledger->price(candidate.hash));
@@ -306,7 +327,7 @@ class Search {
         unknown.push_back(&candidate);
       }
     }
-    priceInParallel(unknown, pricer, k0.name(), options.threads);
+    priceInParallel(unknown, pricer, gates, k0.name(), options.threads);
     for (const Candidate* candidate : unknown) {
       outcome.candidatesRejected += !candidate->cycles;
       ASMEVO_CHECK(ledger->setPrice(candidate->hash, {candidate->cycles, {}}));
@@ -318,7 +339,7 @@ class Search {
   Result<bool> acceptFromPool(const View& v) {
     std::vector<Candidate> together = combine(v);
     if (together.size() > 1) {
-      ASMEVO_TRY(const bool accepted, tryAccept(v, together));
+      ASMEVO_TRY(const bool accepted, acceptMost(v, together));
       if (accepted)
         return true;
     }
@@ -334,6 +355,19 @@ class Search {
         break;
     }
     return false;
+  }
+
+  /// The longest part of a chain, from its start, that is accepted: all of it, else by bisection. The edit behind it is
+  /// what was refused; those after that have their turn when the program they now belong to is looked at.
+  Result<bool> acceptMost(const View& v, std::vector<Candidate>& chain) {
+    std::size_t good = 0, bad = chain.size() + 1;
+    for (std::size_t next = chain.size(); next > good; next = (good + bad) / 2) {
+      ASMEVO_TRY(const bool accepted, tryAccept(v, std::span(chain).subspan(good, next - good)));
+      (accepted ? good : bad) = next;
+      if (expired())
+        break;
+    }
+    return good > 0;
   }
 
   /// Candidates that improve on each other, each with the bytes and cycles of all up to it. Leaves out what changes
@@ -358,8 +392,8 @@ class Search {
         merged.proposal.program.relink();
         std::vector<Candidate> one;
         one.push_back(std::move(merged));
-        if (!build(v, one.front()) || !priceAll(one) || !one.front().cycles ||
-            *one.front().cycles >= *chain.back().cycles)
+        if (!build(v, one.front()) || !priceAll(v.gates, one) || !one.front().cycles ||
+            *one.front().cycles >= *chain.back().cycles || !isRobustStep(v, chain.back(), one.front()))
           continue;
         chain.push_back(std::move(one.front()));
       }
@@ -368,8 +402,21 @@ class Search {
     return chain;
   }
 
+  /// Whether the last edit of a chain is faster on chips near the nominal one as well. One workgroup tells, where they
+  /// are alike: the chain as a whole is priced on the whole grid before it is accepted.
+  bool isRobustStep(const View& v, Candidate& before, Candidate& after) const {
+    if (options.perturbations == 0 || v.gates.slack > 0)
+      return true;
+    for (Candidate* candidate : {&before, &after})
+      if (candidate->perturbedByOne.empty())
+        if (const auto object = object::CodeObject::parse(candidate->bytes, k0.name()))
+          if (auto cycles = pricer.perturbedByOne(*object))
+            candidate->perturbedByOne = *std::move(cycles);
+    return notRobust(before.perturbedByOne, after.perturbedByOne).empty();
+  }
+
   /// Verifies the last of a chain, which holds all its edits, and makes it part of the lineage.
-  Result<bool> tryAccept(const View& v, std::vector<Candidate>& chain) {
+  Result<bool> tryAccept(const View& v, std::span<Candidate> chain) {
     Candidate& last = chain.back();
     const std::size_t parent = lineage->best();
     const std::string name = std::string(last.move->name());
@@ -398,7 +445,7 @@ class Search {
     return true;
   }
 
-  Result<bool> refuse(const std::vector<Candidate>& chain, const LedgerVerdict& verdict, double seconds,
+  Result<bool> refuse(std::span<const Candidate> chain, const LedgerVerdict& verdict, double seconds,
                       std::vector<verify::WindowProof> windows) {
     const std::string name = std::string(chain.back().move->name());
     ++outcome.candidatesRejected;
@@ -407,13 +454,14 @@ class Search {
     return false;
   }
 
-  Status accept(const View& v, std::vector<Candidate>& chain, const LedgerVerdict& verdict,
-                std::vector<double> perturbed, std::size_t parent) {
+  Status accept(const View& v, std::span<Candidate> chain, const LedgerVerdict& verdict, std::vector<double> perturbed,
+                std::size_t parent) {
     Candidate& last = chain.back();
     Accepted program;
     program.parent = parent;
     double before = (*lineage)[parent].cycles;
     ASMEVO_TRY(const auto places, placesInK0(v));
+    const Candidate* previous = nullptr;
     for (const Candidate& candidate : chain) {
       const auto [begin, end] = rangeInK0(v, places, candidate.proposal.begin, candidate.proposal.end);
       Edit edit{std::string(candidate.move->name()),
@@ -425,9 +473,13 @@ class Search {
                 verdict.level,
                 candidate.proposal.assumptions,
                 {}};
-      if (chain.size() == 1)
-        for (std::size_t i = 0; i < perturbed.size(); ++i)
-          edit.perturbedSpeedups.push_back((*lineage)[parent].perturbed[i] / perturbed[i]);
+      // Its own, where the chain was priced step by step, else that of all of them.
+      const bool known = previous && !previous->perturbedByOne.empty() &&
+                         previous->perturbedByOne.size() == candidate.perturbedByOne.size();
+      for (std::size_t i = 0; i < perturbed.size(); ++i)
+        edit.perturbedSpeedups.push_back(known ? previous->perturbedByOne[i] / candidate.perturbedByOne[i]
+                                               : (*lineage)[parent].perturbed[i] / perturbed[i]);
+      previous = &candidate;
       if (!candidate.form.empty())
         ASMEVO_CHECK(ledger->addLesson(candidate.form, edit.move, before / *candidate.cycles));
       before = *candidate.cycles;
@@ -533,50 +585,70 @@ class Search {
     return {places[blockOf(begin)].first, places[blockOf(end > begin ? end - 1 : begin)].second};
   }
 
-  /// The verdict that goes into the receipt: of the fastest program that passes everything.
+  /// The verdict that goes into the receipt: of the fastest program that passes everything. Where it does not, a
+  /// program between it and K0 that does, found by bisection of the lineage.
   Status finish() {
-    for (std::size_t at = lineage->best(); at != 0; at = (*lineage)[at].parent) {
-      const Accepted& program = (*lineage)[at];
-      ASMEVO_TRY(const auto object, object::CodeObject::parse(program.bytes, k0.name()));
-      ASMEVO_CHECK(measureK0());
-      report("the last verification");
-      ASMEVO_TRY(auto verdict, verify::verify(k0, object, dispatch, device, options.verify));
-      outcome.edits = lineage->editsOf(at);
-      outcome.assumptions.clear();
-      for (const Edit& edit : outcome.edits)
-        for (const std::string& line : edit.assumptions)
-          if (std::ranges::find(outcome.assumptions, line) == outcome.assumptions.end())
-            outcome.assumptions.push_back(line);
-      verdict.level = capped(verdict.level, outcome.assumptions);
-      if (!outcome.assumptions.empty())
-        verdict.reason += fmt::format("; it rests on the dispatch: {}", fmt::join(outcome.assumptions, "; "));
-      if (!verify::accepted(verdict.level))
-        continue;
-      if (options.finalCases) {
-        report("verification on the final cases");
-        verify::Options once = options.verify;
-        once.baseline.reset();
-        once.seeds = {once.seeds.empty() ? 0 : once.seeds.front()};
-        once.dataVariants = 0;
-        ASMEVO_TRY(outcome.finalVerdict, verify::verify(k0, object, *options.finalCases, device, once));
-        if (!verify::accepted(outcome.finalVerdict->level))
-          continue;
-      }
-      const double nineTenths = outcome.baselineCycles - 0.9 * (outcome.baselineCycles - program.cycles);
-      const auto first = std::ranges::find_if(gains, [&](const auto& gain) { return gain.second <= nineTenths; });
-      outcome.secondsToNineTenths = first == gains.end() ? 0 : first->first;
-      outcome.improved = true;
-      outcome.k1 = program.bytes;
-      outcome.finalCycles = program.cycles;
-      outcome.verdict = std::move(verdict);
-      for (std::size_t i = 0; i < program.perturbed.size(); ++i)
-        outcome.perturbedSpeedups.push_back((*lineage)[0].perturbed[i] / program.perturbed[i]);
-      return {};
+    std::vector<std::size_t> path; // K0 first
+    for (std::size_t at = lineage->best(); at != 0; at = (*lineage)[at].parent)
+      path.push_back(at);
+    path.push_back(0);
+    std::ranges::reverse(path);
+    std::size_t good = 0, bad = path.size();
+    for (std::size_t next = path.size() - 1; next > good; next = (good + bad) / 2) {
+      ASMEVO_TRY(const bool passes, passesEverything(path[next]));
+      (passes ? good : bad) = next;
     }
+    if (good != 0)
+      return {};
     outcome.edits.clear();
     outcome.assumptions.clear();
     outcome.finalCycles = outcome.baselineCycles;
     return {};
+  }
+
+  /// Fills in the outcome where it does.
+  Result<bool> passesEverything(std::size_t at) {
+    const Accepted& program = (*lineage)[at];
+    ASMEVO_TRY(const auto object, object::CodeObject::parse(program.bytes, k0.name()));
+    ASMEVO_CHECK(measureK0());
+    report("the last verification");
+    ASMEVO_TRY(auto verdict, verify::verify(k0, object, dispatch, device, options.verify));
+    std::vector<Edit> edits = lineage->editsOf(at);
+    std::vector<std::string> assumptions;
+    for (const Edit& edit : edits)
+      for (const std::string& line : edit.assumptions)
+        if (std::ranges::find(assumptions, line) == assumptions.end())
+          assumptions.push_back(line);
+    verdict.level = capped(verdict.level, assumptions);
+    if (!assumptions.empty())
+      verdict.reason += fmt::format("; it rests on the dispatch: {}", fmt::join(assumptions, "; "));
+    if (!verify::accepted(verdict.level))
+      return false;
+    if (options.finalCases) {
+      report("verification on the final cases");
+      verify::Options once = options.verify;
+      once.baseline.reset();
+      once.seeds = {once.seeds.empty() ? 0 : once.seeds.front()};
+      once.dataVariants = 0;
+      ASMEVO_TRY(auto last, verify::verify(k0, object, *options.finalCases, device, once));
+      last.level = capped(last.level, assumptions);
+      if (!verify::accepted(last.level))
+        return false;
+      outcome.finalVerdict = std::move(last);
+    }
+    const double nineTenths = outcome.baselineCycles - 0.9 * (outcome.baselineCycles - program.cycles);
+    const auto first = std::ranges::find_if(gains, [&](const auto& gain) { return gain.second <= nineTenths; });
+    outcome.secondsToNineTenths = first == gains.end() ? 0 : first->first;
+    outcome.improved = true;
+    outcome.k1 = program.bytes;
+    outcome.finalCycles = program.cycles;
+    outcome.verdict = std::move(verdict);
+    outcome.edits = std::move(edits);
+    outcome.assumptions = std::move(assumptions);
+    outcome.perturbedSpeedups.clear();
+    for (std::size_t i = 0; i < program.perturbed.size(); ++i)
+      outcome.perturbedSpeedups.push_back((*lineage)[0].perturbed[i] / program.perturbed[i]);
+    return true;
   }
 
   struct Pooled {

@@ -12,8 +12,9 @@ class LivenessProblem {
   static constexpr Direction direction = Direction::backward;
   using State = isa::RegSet;
 
-  LivenessProblem(const Program& p, const Function& f, unsigned accum)
-      : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(maySkipVectors(p, f)), exec(p, f) {
+  LivenessProblem(const Program& p, const Function& f, unsigned accum, bool wholeWaves)
+      : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(maySkipVectors(p, f)),
+        exec(p, f, wholeWaves) {
     vgprs.setRange(isa::vgprBase, isa::regUnitCount - isa::vgprBase);
   }
 
@@ -90,11 +91,11 @@ class LivenessProblem {
 
 } // namespace
 
-Liveness liveness(const Program& program, const Function& function, unsigned accumOffset) {
+Liveness liveness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves) {
   Liveness result;
   result.liveIn.resize(program.blocks.size());
   result.liveOut.resize(program.blocks.size());
-  LivenessProblem problem(program, function, accumOffset);
+  LivenessProblem problem(program, function, accumOffset, wholeWaves);
   Solver<LivenessProblem> solver(program, reversePostOrder(program, function), problem);
   solver.run();
   for (const BlockId id : solver.blocks()) {
@@ -106,8 +107,8 @@ Liveness liveness(const Program& program, const Function& function, unsigned acc
 }
 
 std::vector<isa::RegSet> liveBefore(const Program& program, const Function& function, const Liveness& liveness,
-                                    BlockId block, unsigned accumOffset) {
-  const LivenessProblem problem(program, function, accumOffset);
+                                    BlockId block, unsigned accumOffset, bool wholeWaves) {
+  const LivenessProblem problem(program, function, accumOffset, wholeWaves);
   std::vector<isa::RegSet> result(program.blocks[block].instrs.size() + 1);
   isa::RegSet live = liveness.liveOut[block];
   result.back() = live;

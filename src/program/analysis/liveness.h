@@ -19,11 +19,12 @@ struct Liveness {
 /// Live units of a function. A VGPR write ends the life of the old value only where it is in `kills` or EXEC is
 /// provably all ones (exec_mask.h). At s_endpgm nothing is live; where control leaves our
 /// sight (calls, s_setpc without known target, s_trap, opaque words) everything is.
-Liveness liveness(const Program& program, const Function& function, unsigned accumOffset);
+/// `wholeWaves`: see ExecMask.
+Liveness liveness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves = false);
 
 /// Live units in front of every instruction of a block; one more element for its end.
 std::vector<isa::RegSet> liveBefore(const Program& program, const Function& function, const Liveness& liveness,
-                                    BlockId block, unsigned accumOffset);
+                                    BlockId block, unsigned accumOffset, bool wholeWaves = false);
 
 /// Uses of values inside one block.
 struct DefUse {

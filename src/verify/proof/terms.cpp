@@ -346,6 +346,8 @@ TermId TermTable::nary(TermOp op, TermId a, TermId b) {
   if (fixed == neutral && list.size() == 1)
     return list[0];
   if (op == TermOp::and_ && list.size() == 1 && fixed != neutral) {
+    if (const auto inside = intoSelect(op, list[0], constant(sort, fixed)))
+      return *inside;
     // An aligned-down sum: what is a multiple of the alignment stays outside.
     const std::uint64_t low = ~fixed & all;
     if (low != 0 && (low & (low + 1)) == 0 && nodes[list[0]].op == TermOp::sum) {
@@ -408,6 +410,10 @@ TermId TermTable::shl(TermId a, TermId n) {
   const Sort sort = nodes[a].sort;
   n = demanded(n, widthOf(sort) - 1);
   if (const auto c = constantOf(n)) {
+    if (nodes[a].op == TermOp::shr && arg(a, 1) == n)
+      return and_(arg(a, 0), constant(sort, maskOf(sort) << *c));
+    if (const auto inside = intoSelect(TermOp::shl, a, n))
+      return *inside;
     Linear linear;
     collect(a, std::uint64_t{1} << (*c & (widthOf(sort) - 1)), linear);
     return fromLinear(sort, linear);
@@ -428,6 +434,8 @@ TermId TermTable::shr(TermId a, TermId n) {
       return constant(sort, 0);
     if (const auto v = constantOf(a))
       return constant(sort, *v >> by);
+    if (const auto inside = intoSelect(TermOp::shr, a, n))
+      return *inside;
     if (nodes[a].op == TermOp::shr)
       if (const auto inner = constantOf(arg(a, 1)); inner && *inner + by < widthOf(sort))
         return shr(arg(a, 0), constant(sort, *inner + by));

@@ -146,6 +146,9 @@ class TermTable {
   void collect(TermId id, std::uint64_t factor, Linear& into) const;
   TermId fromLinear(Sort sort, const Linear& linear);
   TermId highShift(TermId word);
+  /// A shift or mask by a constant of a choice with a constant, as the choice of both done: what rounding code selects
+  /// before or after it shifts.
+  std::optional<TermId> intoSelect(TermOp op, TermId choice, TermId constant);
   TermId nary(TermOp op, TermId a, TermId b);
   TermId under(TermId active, TermId value, unsigned depth);
   bool isComplement(TermId a, TermId b) const;

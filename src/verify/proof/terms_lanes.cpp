@@ -192,4 +192,20 @@ std::string TermTable::describe(TermId id, unsigned depth) const {
   return text + ")";
 }
 
+std::optional<TermId> TermTable::intoSelect(TermOp op, TermId choice, TermId constant) {
+  if (nodes[choice].op != TermOp::select || nodes[choice].sort == Sort::bit)
+    return std::nullopt;
+  const TermId condition = arg(choice, 0), a = arg(choice, 1), b = arg(choice, 2);
+  if (!constantOf(a) && !constantOf(b))
+    return std::nullopt;
+  // Shifts to the left are factors of sums elsewhere; only those that undo one to the right go in.
+  if (op == TermOp::shl && nodes[constantOf(a) ? b : a].op != TermOp::shr)
+    return std::nullopt;
+  const auto apply = [&](TermId value) {
+    return op == TermOp::shl ? shl(value, constant) : op == TermOp::shr ? shr(value, constant) : and_(value, constant);
+  };
+  const TermId first = apply(a), second = apply(b);
+  return select(condition, first, second);
+}
+
 } // namespace asmevo::verify

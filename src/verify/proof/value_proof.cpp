@@ -47,9 +47,9 @@ class Proof {
  public:
   Proof(Side& k0, Side& k1, const ProofOptions& options) : side{&k0, &k1}, options(options), end(options.seconds) {
     for (const std::size_t s : bothSides) {
-      liveness[s] = program::liveness(*side[s]->program, *side[s]->function, side[s]->accumOffset);
+      liveness[s] = program::liveness(*side[s]->program, *side[s]->function, side[s]->accumOffset, options.wholeWaves);
       indexed[s] = indexedAtEntry(*side[s]->program, *side[s]->function);
-      full[s].emplace(*side[s]->program, *side[s]->function);
+      full[s].emplace(*side[s]->program, *side[s]->function, options.wholeWaves);
     }
   }
 
@@ -83,6 +83,9 @@ class Proof {
         fmt::format("{} blocks compared, {} edited: live-out registers, branch conditions and ordered memory effects "
                     "are equal for every input",
                     result.blocks, result.editedBlocks);
+    if (options.wholeWaves)
+      result.assumptions.push_back(
+          "every workgroup is a whole number of waves: all lanes are on at the kernel's entry");
     if (widensLds)
       result.assumptions.push_back(
           "LDS accesses of the edited windows stay inside the allocation (beyond it a wide access fails as a whole)");
@@ -216,13 +219,20 @@ class Proof {
     const auto [x, y] = pair;
     RegSet exposed, written, killed;
     bool needsAll = indexed[0][x] || indexed[1][y];
-    for (const Instr& instr : block(0, x).instrs) {
-      const isa::Instruction& inst = *instr.inst;
+    const std::vector<bool> before = full[0]->fullBefore(x);
+    // The same instructions set EXEC alike on both sides, so one look at K1's entry does.
+    const bool alike = execIsFull(0, x) && execIsFull(1, y);
+    for (std::size_t i = 0; i < block(0, x).instrs.size(); ++i) {
+      const isa::Instruction& inst = *block(0, x).instrs[i].inst;
       needsAll |= inst.cls == InstClass::jump || inst.entersGprIdxMode() || inst.base.starts_with("s_movrel") ||
                   inst.base.starts_with("v_movrel") || inst.base.starts_with("s_setvskip");
       exposed |= inst.reads(side[0]->accumOffset).remove(killed);
       written |= inst.writes(side[0]->accumOffset);
       killed |= inst.kills(side[0]->accumOffset);
+      const bool isVector = inst.cls == InstClass::valu || inst.cls == InstClass::mfma || inst.cls == InstClass::lds ||
+                            inst.isVectorMemory();
+      if (alike && isVector && before[i])
+        killed |= inst.writes(side[0]->accumOffset);
     }
     if (needsAll)
       exposed = liveness[0].liveIn[x];
@@ -288,8 +298,23 @@ class Proof {
           !align())
         break;
     }
+    // Where K1 has another graph, the blocks that are paired need not be meant to do the same.
+    if (first->counterexample && !sameShape())
+      return void(
+          fail(ProofStatus::unknown, address,
+               fmt::format("K1's control flow is another one, and the block at {:#x} is no part of it that does "
+                           "the same",
+                           address)));
     result.counterexample = std::move(first->counterexample);
     fail(first->status, address, std::move(first->reason));
+  }
+
+  bool sameShape() const {
+    const auto blocksOf = [&](std::size_t s) {
+      return std::ranges::count_if(side[s]->function->blocks,
+                                   [&](BlockId id) { return resolve(*side[s]->program, id) == id; });
+    };
+    return blocksOf(0) == blocksOf(1);
   }
 
   WindowResult compareBlocks(const std::array<std::vector<BlockId>, 2>& blocks, const Relation& relation) {

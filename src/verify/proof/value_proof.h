@@ -71,6 +71,9 @@ struct ProofOptions {
   double seconds = 8;               ///< processor time of the whole proof
   std::size_t terms = 2'000'000;    ///< of one window, at about 200 bytes each; more is a `timeout` too
   bool useFacts = true;             ///< what the code around a window establishes (available facts, disjoint addresses)
+  /// Waves start with all their lanes on: to be shown by the launches. Where a proof may need it, ProofResult::
+  /// assumptions says so.
+  bool wholeWaves = false;
   ProofCache* cache = nullptr;
   /// States that told earlier candidates from K0: run first, and added to. Those of one K0 only.
   KeptCounterexamples* kept = nullptr;
@@ -80,7 +83,7 @@ struct WindowProof {
   std::uint64_t address = 0; ///< K0's
   ProofStatus status = ProofStatus::unknown;
   std::size_t instructions = 0; ///< of both sides
-  double seconds = 0; ///< of processor time
+  double seconds = 0;           ///< of processor time
   bool usedFacts = false;
   bool fromCache = false;
 };

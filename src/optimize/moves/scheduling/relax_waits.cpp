@@ -1,8 +1,9 @@
-#include "optimize/moves/relax_waits.h"
+#include "optimize/moves/scheduling/relax_waits.h"
 
+#include "optimize/edit/waits.h"
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
-#include "program/analysis/waits.h"
+#include "program/analysis/in_flight.h"
 
 #include <algorithm>
 #include <array>
@@ -12,17 +13,6 @@
 namespace asmevo::optimize {
 
 namespace {
-
-std::string waitText(const isa::WaitCount& wait) {
-  std::string text = "s_waitcnt";
-  if (wait.vm < 63)
-    text += fmt::format(" vmcnt({})", wait.vm);
-  if (wait.exp < 7)
-    text += fmt::format(" expcnt({})", wait.exp);
-  if (wait.lgkm < 15)
-    text += fmt::format(" lgkmcnt({})", wait.lgkm);
-  return text;
-}
 
 class RelaxWaitsMove final : public Move {
  public:
@@ -51,36 +41,13 @@ class RelaxWaitsMove final : public Move {
     Proposal proposal;
     proposal.program = program;
     std::size_t changed = 0;
-    if (!weakenInPlace(proposal.program, function, context, changed) || changed == 0)
+    if (!weakenWaits(proposal.program, function, context, changed) || changed == 0)
       return std::nullopt;
     if (!repairWaitStates(program, proposal.program, context))
       return std::nullopt;
     proposal.reason = fmt::format("{} waits were stronger than any path needs", changed);
     std::tie(proposal.begin, proposal.end) = addressRange(program.blocks[function.entryBlock]);
     return proposal;
-  }
-
-  static bool weakenInPlace(program::Program& program, const program::Function& function, const MoveContext& context,
-                            std::size_t& changed) {
-    auto required = program::requiredWaits(program, function, context.accumOffset);
-    std::ranges::sort(required, std::greater<>{},
-                      [](const program::WaitRequirement& r) { return std::pair(r.place.block, r.place.index); });
-    for (const auto& r : required) {
-      if (r.present == r.sufficient)
-        continue;
-      auto& instrs = program.blocks[r.place.block].instrs;
-      const auto at = instrs.begin() + r.place.index;
-      ++changed;
-      if (r.sufficient == isa::WaitCount{}) {
-        instrs.erase(at);
-        continue;
-      }
-      auto wait = context.codec.assemble(waitText(r.sufficient));
-      if (!wait)
-        return false;
-      at->inst = context.codec.complete(*wait);
-    }
-    return true;
   }
 
   /// Repeats each wait of a block in front of every later instruction, then weakens all of them: what remains is the
@@ -113,7 +80,7 @@ class RelaxWaitsMove final : public Move {
     if (copies == 0)
       return std::nullopt;
     std::size_t changed = 0;
-    if (!weakenInPlace(proposal.program, function, context, changed))
+    if (!weakenWaits(proposal.program, function, context, changed))
       return std::nullopt;
     if (!dropIdleWaits(instrs, context.codec))
       return std::nullopt;

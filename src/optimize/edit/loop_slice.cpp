@@ -1,0 +1,113 @@
+#include "optimize/edit/loop_slice.h"
+
+#include "optimize/moves/move_support.h"
+
+#include <algorithm>
+
+namespace asmevo::optimize {
+
+namespace {
+
+using isa::InstClass;
+using isa::RegSet;
+
+constexpr unsigned scc = isa::sreg::scc;
+
+/// Acts on each lane by itself, and on scalars: running it again elsewhere under the same EXEC gives the same.
+bool isLaneWise(const isa::Instruction& inst) {
+  const std::string_view base = inst.base;
+  return isPureAlu(inst) && inst.cls != InstClass::mfma && inst.mods.dpp == isa::DppCtrl::none &&
+         !base.starts_with("v_readlane") && !base.starts_with("v_writelane") && !base.starts_with("v_permlane") &&
+         !base.starts_with("v_accvgpr") && !base.starts_with("v_swap");
+}
+
+bool touches(const RegSet& set, unsigned unit) {
+  return set.test(unit);
+}
+
+bool writesExec(const RegSet& writes) {
+  return touches(writes, isa::sreg::execLo) || touches(writes, isa::sreg::execHi);
+}
+
+} // namespace
+
+std::optional<BlockLoop> blockLoopAt(const program::Program& program, const program::Function& function,
+                                     program::BlockId block, unsigned accumOffset) {
+  const program::Block& b = program.blocks[block];
+  if (b.opaque || b.entersByRegister || b.instrs.size() < 2 || block == function.entryBlock ||
+      function.preloadEntry == block || block + 1 >= program.blocks.size())
+    return std::nullopt;
+  const program::Instr& branch = b.instrs.back();
+  if (!branch.target || *branch.target != block)
+    return std::nullopt;
+  const std::string_view base = branch.inst->base;
+  if (base != "s_cbranch_scc1" && base != "s_cbranch_scc0")
+    return std::nullopt;
+  for (std::size_t i = 0; i + 1 < b.instrs.size(); ++i) {
+    const isa::Instruction& inst = *b.instrs[i].inst;
+    const bool storesGlobal =
+        (inst.isVectorMemory() && (inst.mayStore || inst.isAtomic())) || (inst.cls == InstClass::smem && inst.mayStore);
+    const bool known = inst.cls != InstClass::unknown && inst.cls != InstClass::jump && inst.cls != InstClass::endpgm &&
+                       inst.cls != InstClass::message && !inst.isBranch() && !inst.entersGprIdxMode();
+    if (!known || storesGlobal || inst.isLdsDma() || b.instrs[i].pcRef || inst.base.starts_with("s_setreg") ||
+        inst.base.starts_with("s_set_gpr") || inst.base.starts_with("s_movrel") || inst.base.starts_with("v_movrel") ||
+        inst.base.starts_with("buffer_inv") || inst.base.starts_with("buffer_wbl2") ||
+        writesExec(inst.writes(accumOffset)))
+      return std::nullopt;
+  }
+  return BlockLoop{block, block + 1, base == "s_cbranch_scc1", b.instrs.size() - 1};
+}
+
+std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoop& loop,
+                                 const std::set<std::size_t>& loads, unsigned accumOffset) {
+  const auto& instrs = program.blocks[loop.block].instrs;
+  RegSet writtenInLoop;
+  for (std::size_t i = 0; i < loop.length; ++i)
+    writtenInLoop |= instrs[i].inst->writes(accumOffset);
+  LoopSlice slice;
+  slice.loads = loads;
+  bool pure = true;
+  // What `needed` before `position` comes from, back to the body's start; what is left is an input.
+  const auto trace = [&](RegSet needed, std::size_t position) {
+    for (std::size_t i = position; i-- > 0;) {
+      const isa::Instruction& inst = *instrs[i].inst;
+      const RegSet writes = inst.writes(accumOffset);
+      if (!writes.intersects(needed))
+        continue;
+      pure = pure && isLaneWise(inst);
+      slice.work.insert(i);
+      needed.remove(writes);
+      RegSet reads = inst.reads(accumOffset);
+      needed |= reads;
+    }
+    return needed;
+  };
+  RegSet end;
+  end.set(scc);
+  slice.inputs = trace(end, loop.length);
+  for (const std::size_t load : loads)
+    slice.inputs |= trace(instrs[load].inst->reads(accumOffset), load);
+  // Inputs that the loop changes are computed along.
+  for (RegSet known; pure;) {
+    RegSet carried = slice.inputs & writtenInLoop;
+    RegSet fresh = carried;
+    fresh.remove(known);
+    if (!fresh.any())
+      break;
+    known |= fresh;
+    slice.inputs |= trace(fresh, loop.length);
+  }
+  if (!pure)
+    return std::nullopt;
+  const RegSet carried = slice.inputs & writtenInLoop;
+  for (const unsigned unit :
+       {unsigned{scc}, unsigned{isa::sreg::vccLo}, unsigned{isa::sreg::vccHi}, unsigned{isa::sreg::m0}})
+    if (carried.test(unit))
+      return std::nullopt;
+  for (const std::size_t i : slice.work)
+    if (instrs[i].inst->writes(accumOffset).test(isa::sreg::m0))
+      return std::nullopt;
+  return slice;
+}
+
+} // namespace asmevo::optimize

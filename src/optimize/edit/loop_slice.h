@@ -1,0 +1,37 @@
+/// What of a loop's body decides its addresses and its end: a part that can be run ahead of the rest.
+#pragma once
+
+#include "optimize/optimize.h"
+#include "program/analysis/liveness.h"
+
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace asmevo::optimize {
+
+/// A loop of one block that a scalar condition repeats.
+struct BlockLoop {
+  program::BlockId block = 0, exit = 0;
+  bool repeatsOnOne = true; ///< s_cbranch_scc1 takes the back edge
+  std::size_t length = 0;   ///< of the body, without the branch
+};
+
+/// Nothing where the block is no such loop, or holds something that a part of it cannot be taken out of: calls, EXEC or
+/// mode changes, stores to memory that a load may see, indexed registers.
+std::optional<BlockLoop> blockLoopAt(const program::Program& program, const program::Function& function,
+                                     program::BlockId block, unsigned accumOffset);
+
+/// Instructions of a body, by position, in order.
+struct LoopSlice {
+  std::set<std::size_t> work;  ///< pure ALU work that the loads' addresses and the loop's test come from
+  std::set<std::size_t> loads; ///< themselves
+  isa::RegSet inputs;          ///< read before they are written
+};
+
+/// The slice for these loads, closed over iterations: what it reads at the start of the next iteration it computes
+/// itself. Nothing where something else than ALU work within lanes is needed, or VCC, SCC or M0 of the last iteration.
+std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoop& loop,
+                                 const std::set<std::size_t>& loads, unsigned accumOffset);
+
+} // namespace asmevo::optimize
