@@ -34,8 +34,10 @@ struct GpuThreadIdx {
 struct GpuBlockIdx {
   __declspec(property(get = getX)) unsigned x;
   __declspec(property(get = getY)) unsigned y;
+  __declspec(property(get = getZ)) unsigned z;
   unsigned getX() const { return asmevo::host::position().group[0]; }
   unsigned getY() const { return asmevo::host::position().group[1]; }
+  unsigned getZ() const { return asmevo::host::position().group[2]; }
 };
 struct GpuBlockDim {
   __declspec(property(get = getX)) unsigned x;
@@ -78,17 +80,21 @@ template <class T> T __shfl(T value, unsigned source) {
   return std::bit_cast<T>(asmevo::host::exchange(std::bit_cast<std::uint32_t>(value), source & 63));
 }
 
+/// What v_exp_f32, v_rcp_f32, v_rsq_f32 and v_log_f32 make of a denormal argument or result.
+inline float withoutDenormals(float x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
+}
 /// v_exp_f32: 2^x, correctly rounded.
 inline float exp2_hw(float x) {
-  return static_cast<float>(std::exp2(static_cast<double>(x)));
+  return withoutDenormals(static_cast<float>(std::exp2(static_cast<double>(withoutDenormals(x)))));
 }
 /// v_rcp_f32: 1 / x, correctly rounded.
 inline float rcp_hw(float x) {
-  return static_cast<float>(1.0 / static_cast<double>(x));
+  return withoutDenormals(static_cast<float>(1.0 / static_cast<double>(withoutDenormals(x))));
 }
 /// v_rsq_f32: 1 / sqrt(x), correctly rounded.
 inline float rsqrt_hw(float x) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x)));
+  return withoutDenormals(static_cast<float>(1.0 / std::sqrt(static_cast<double>(withoutDenormals(x)))));
 }
 
 /// Sum over the 64 lanes in DPP order (row_shr 1, 2, 4, 8, then row_bcast 15 and 31); complete in lane 63.
@@ -141,8 +147,10 @@ struct GpuThreadIdx {
 struct GpuBlockIdx {
   __declspec(property(get = getX)) unsigned x;
   __declspec(property(get = getY)) unsigned y;
+  __declspec(property(get = getZ)) unsigned z;
   __device__ unsigned getX() const { return __builtin_amdgcn_workgroup_id_x(); }
   __device__ unsigned getY() const { return __builtin_amdgcn_workgroup_id_y(); }
+  __device__ unsigned getZ() const { return __builtin_amdgcn_workgroup_id_z(); }
 };
 struct GpuBlockDim {
   __declspec(property(get = getX)) unsigned x;

@@ -1,4 +1,4 @@
-#include "host/twins.h"
+#include "host/twin_call.h"
 
 #define ASMEVO_HOST
 #include "device_call.hip"
@@ -15,47 +15,8 @@
 #include "transpose.hip"
 #include "vector_add.hip"
 
-#include <cstring>
-#include <tuple>
-#include <utility>
-
 namespace asmevo::host {
 namespace {
-
-template <class T> bool bind(const Argument& argument, T& parameter) {
-  if constexpr (std::is_pointer_v<T>) {
-    parameter = reinterpret_cast<T>(argument.pointer);
-    return argument.pointer != nullptr;
-  } else {
-    if (argument.scalar.size() != sizeof(T))
-      return false;
-    std::memcpy(&parameter, argument.scalar.data(), sizeof(T));
-    return true;
-  }
-}
-
-template <class... P>
-std::string call(void (*kernel)(P...), const Shape& shape, const std::vector<Argument>& arguments) {
-  if (arguments.size() != sizeof...(P))
-    return "wrong number of arguments";
-  std::tuple<std::remove_cv_t<P>...> parameters;
-  const bool bound = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return (bind(arguments[I], std::get<I>(parameters)) && ...);
-  }(std::index_sequence_for<P...>{});
-  if (!bound)
-    return "an argument does not fit its parameter";
-  return runGrid(shape, [&] { std::apply(kernel, parameters); }) ? "" : "deadlock";
-}
-
-using Run = std::string (*)(const Shape&, const std::vector<Argument>&);
-template <auto kernel> std::string run(const Shape& shape, const std::vector<Argument>& arguments) {
-  return call(kernel, shape, arguments);
-}
-
-struct Twin {
-  const char* name;
-  Run run;
-};
 
 constexpr Twin twins[] = {
     {"device_call", run<device_call>},
@@ -84,6 +45,9 @@ std::vector<std::string> kernelNames() {
 
 std::string runHost(const std::string& name, const Shape& shape, const std::vector<Argument>& arguments) {
   for (const Twin& twin : twins)
+    if (name == twin.name)
+      return twin.run(shape, arguments);
+  for (const Twin& twin : kernelBenchTwins())
     if (name == twin.name)
       return twin.run(shape, arguments);
   return "no kernel '" + name + "'";

@@ -15,8 +15,10 @@ struct Argument {
   std::vector<std::uint8_t> scalar; ///< bytes of a scalar
 };
 
-/// Names of all kernels, sorted.
+/// Names of the kernels of this folder, sorted.
 std::vector<std::string> kernelNames();
+/// Names of the kernels of kernelbench30/, sorted.
+std::vector<std::string> kernelBenchNames();
 
 /// Runs the host build of a kernel; buffers are read and written in place. Returns "" or what went wrong (no such
 /// kernel, wrong number or size of arguments, deadlock).

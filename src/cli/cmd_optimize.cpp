@@ -114,7 +114,7 @@ Result<std::vector<std::string>> writeOutputs(const OptimizeArguments& arguments
                               {"cases", outcome.finalVerdict->givenCases}};
   if (!outcome.mutation.is_null())
     receipt["mutation"] = outcome.mutation;
-  auto patch = verify::createPatch(k0, *k1, receipt);
+  auto patch = verify::createPatch(k0, *k1, receipt, verify::PatchForm::anyBytes);
   if (!patch)
     return std::move(patch).error();
   std::string stem = arguments.output;

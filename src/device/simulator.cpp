@@ -16,12 +16,19 @@ namespace {
 /// smaller; one workgroup that takes more than the second waits for others.
 constexpr std::uint64_t sampleInstructions = 8'000'000, workgroupInstructions = 64'000'000;
 
+/// A decoder for all kernels of one target: making one, and decoding what the candidates of a search have in common,
+/// costs more than the rest of loading them. What it decoded lives as long as it.
+struct SharedCodec {
+  std::mutex lock;
+  std::unique_ptr<isa::Codec> codec;
+};
+
 /// What loading a kernel costs, done once: the emulator's pre-decoded form, and the instructions for the timing model.
 /// Usable from several threads.
 class PreparedKernel {
  public:
-  static Result<std::shared_ptr<PreparedKernel>> create(const object::CodeObject& object,
-                                                        const std::string& kernelName);
+  static Result<std::shared_ptr<PreparedKernel>> create(const object::CodeObject& object, const std::string& kernelName,
+                                                        std::shared_ptr<SharedCodec> decoder);
 
   Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) const {
     if (!exact)
@@ -57,13 +64,14 @@ class PreparedKernel {
   object::KernelDescriptor descriptor;
   std::uint32_t ldsBytes = 0;
   std::vector<Code> code; ///< executable sections
-  std::mutex decoding;    ///< guards codec and decoded
-  std::unique_ptr<isa::Codec> codec;
+  std::mutex decoding;    ///< guards decoded; taken before the decoder's own lock
+  std::shared_ptr<SharedCodec> decoder;
   std::vector<isa::InstRef> decoded; ///< by dword from the emulator's code address
 };
 
 Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::CodeObject& object,
-                                                               const std::string& kernelName) {
+                                                               const std::string& kernelName,
+                                                               std::shared_ptr<SharedCodec> decoder) {
   if (object.elfType() == llvm::ELF::ET_REL)
     return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(kernelName));
@@ -72,7 +80,13 @@ Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::Cod
   ASMEVO_TRY(prepared->runnable,
              emulator::Kernel::prepare(object, kernel->name, emulator::bestSimdLevel(),
                                        prepared->exact ? emulator::Purpose::run : emulator::Purpose::trace));
-  ASMEVO_TRY(prepared->codec, isa::Codec::create(object));
+  {
+    const std::lock_guard lock(decoder->lock);
+    if (!decoder->codec) {
+      ASMEVO_TRY(decoder->codec, isa::Codec::create(object));
+    }
+  }
+  prepared->decoder = std::move(decoder);
   prepared->target = object.target();
   prepared->descriptor = kernel->descriptor;
   prepared->ldsBytes = kernel->descriptor.groupSegmentSize();
@@ -101,6 +115,7 @@ timing::Launch PreparedKernel::shapeOf(const dispatch::Case& launch) const {
 }
 
 void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces) {
+  const std::lock_guard lock(decoder->lock);
   const std::uint64_t base = runnable->codeAddress();
   for (const emulator::WorkgroupTrace& workgroup : traces)
     for (const emulator::WaveTrace& wave : workgroup.waves)
@@ -114,7 +129,7 @@ void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& t
             continue;
           if (index >= decoded.size())
             decoded.resize(index + 1);
-          decoded[index] = codec->decode(std::span(section.bytes).subspan(address - section.address));
+          decoded[index] = decoder->codec->decode(std::span(section.bytes).subspan(address - section.address));
           break;
         }
       }
@@ -218,7 +233,8 @@ class SimulatedKernel final : public LoadedKernel {
 
 class Simulator final : public Device {
  public:
-  explicit Simulator(timing::Chip description) : described(std::make_shared<const timing::Chip>(std::move(description))) {}
+  explicit Simulator(timing::Chip description)
+      : described(std::make_shared<const timing::Chip>(std::move(description))) {}
 
   std::string name() const override { return "sim:" + described->name; }
   bool modelled() const override { return true; }
@@ -231,7 +247,10 @@ class Simulator final : public Device {
     std::weak_ptr<PreparedKernel>& slot = loaded[{sha256Hex(object.bytes()), kernel}];
     std::shared_ptr<PreparedKernel> prepared = slot.lock();
     if (!prepared) {
-      ASMEVO_TRY(prepared, PreparedKernel::create(object, kernel));
+      std::shared_ptr<SharedCodec>& decoder = decoders[object.target().id()];
+      if (!decoder)
+        decoder = std::make_shared<SharedCodec>();
+      ASMEVO_TRY(prepared, PreparedKernel::create(object, kernel, decoder));
       slot = prepared;
     }
     return std::unique_ptr<LoadedKernel>(std::make_unique<SimulatedKernel>(std::move(prepared), described));
@@ -241,6 +260,7 @@ class Simulator final : public Device {
   std::shared_ptr<const timing::Chip> described;
   std::mutex loading;
   std::map<std::pair<std::string, std::string>, std::weak_ptr<PreparedKernel>> loaded;
+  std::map<std::string, std::shared_ptr<SharedCodec>> decoders; ///< by target; wave32 kernels are refused before
 };
 
 } // namespace

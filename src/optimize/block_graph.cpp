@@ -551,25 +551,30 @@ std::vector<InFlight> inFlightAtEntry(const program::Program& program, const pro
 }
 
 bool storesBefore(const program::Program& program, const program::Function& function, program::BlockId block) {
+  const auto stores = [](const Instr& instr) {
+    const program::MemoryEffect effect = program::memoryEffect(*instr.inst);
+    const bool beyondLds = (effect.writes & ~(program::space::lds | program::space::gds)) != 0;
+    return beyondLds || instr.inst->isAtomic() || instr.inst->leavesFunction() || !instr.inst->isComplete;
+  };
+  const auto unseenCallers = [&](program::BlockId id) {
+    return program.blocks[id].opaque || (program.blocks[id].entersByRegister && id != function.entryBlock);
+  };
+  const auto& own = program.blocks[block].instrs;
+  const auto last =
+      std::find_if(own.rbegin(), own.rend(), [](const Instr& instr) { return instr.inst->cls == InstClass::barrier; });
+  if (unseenCallers(block) || std::any_of(own.begin(), last.base(), stores))
+    return true;
   std::vector<bool> seen(program.blocks.size(), false);
-  std::vector<program::BlockId> work{block};
-  seen[block] = true;
+  std::vector<program::BlockId> work = program.blocks[block].predecessors;
   while (!work.empty()) {
-    const program::Block& from = program.blocks[work.back()];
+    const program::BlockId id = work.back();
     work.pop_back();
-    if (from.opaque || (from.entersByRegister && &from != &program.blocks[function.entryBlock]))
+    if (seen[id])
+      continue;
+    seen[id] = true;
+    if (unseenCallers(id) || std::ranges::any_of(program.blocks[id].instrs, stores))
       return true;
-    for (const Instr& instr : from.instrs) {
-      const program::MemoryEffect effect = program::memoryEffect(*instr.inst);
-      const bool beyondLds = (effect.writes & ~(program::space::lds | program::space::gds)) != 0;
-      if (beyondLds || instr.inst->isAtomic() || instr.inst->leavesFunction() || !instr.inst->isComplete)
-        return true;
-    }
-    for (const program::BlockId p : from.predecessors)
-      if (!seen[p]) {
-        seen[p] = true;
-        work.push_back(p);
-      }
+    work.insert(work.end(), program.blocks[id].predecessors.begin(), program.blocks[id].predecessors.end());
   }
   return false;
 }

@@ -87,7 +87,7 @@ struct GraphOptions {
   bool loadsOverBarriers = false;
 };
 
-/// May control pass a store, an atomic or a call before it comes to the end of this block?
+/// May control pass a store, an atomic or a call before it comes to the last barrier of this block?
 bool storesBefore(const program::Program& program, const program::Function& function, program::BlockId block);
 
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,

@@ -1,7 +1,7 @@
 /// .asmpatch: the difference between K0 and K1 as instructions, from which K1 is rebuilt bit for bit.
 ///
 ///   {"asmevo_patch": 1, "target": ..., "kernels": [...], "k0_sha256": ..., "k1_sha256": ..., "hunks": [...],
-///    "resources": [{"kernel": ..., "vgprs": n, "accum_offset": n, "lds_bytes": n,
+///    "resources": [{"kernel": ..., "vgprs": n, "accum_offset": n, "sgprs": n, "lds_bytes": n,
 ///                   "descriptor": "128 hex digits, where the numbers do not say all of it"}],
 ///    "data": [{"at": "0x1a40", "original": "0b00", "replacement": "0c00"}], "receipt": {...},
 ///    "delta": {"ops": [{"copy": [offset, size]}, {"bytes": "..."}]}}

@@ -98,6 +98,11 @@ class Patcher {
       ASMEVO_TRY(edit.vgprs, number("vgprs", 512));
       ASMEVO_TRY(edit.accumOffset, number("accum_offset", 256));
       ASMEVO_TRY(edit.ldsBytes, number("lds_bytes", 160 * 1024));
+      ASMEVO_TRY(const auto sgprs, number("sgprs", 112));
+      if (sgprs) {
+        edit.descriptor = kernel->descriptor;
+        edit.descriptor->setSgprs(object.target(), *sgprs);
+      }
       if (member(entry, "descriptor")) {
         ASMEVO_TRY(const std::string digits, text(entry, "descriptor"));
         ASMEVO_TRY(const Bytes bytes, bytesOfHex(digits));

@@ -201,6 +201,8 @@ json resourcesOf(const object::CodeObject& k0, const object::CodeObject& k1) {
       entry["vgprs"] = noteB && noteB->vgprCount != 0 ? noteB->vgprCount : b.allocatedVgprs(target);
       entry["accum_offset"] = b.accumOffset(target);
     }
+    if (a.allocatedSgprs(target) != b.allocatedSgprs(target))
+      entry["sgprs"] = b.allocatedSgprs(target);
     if (a.groupSegmentSize() != b.groupSegmentSize())
       entry["lds_bytes"] = b.groupSegmentSize();
     if (entry.size() > 1)

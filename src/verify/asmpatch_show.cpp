@@ -132,7 +132,7 @@ Result<std::string> showPatch(const json& patch) {
     out += fmt::format("kernel   {}\n", kernel.is_string() ? kernel.get<std::string>() : kernel.dump());
   for (const json& entry : listOf(patch, "resources")) {
     out += fmt::format("resource {}:", textOf(entry, "kernel"));
-    for (const char* field : {"vgprs", "accum_offset", "lds_bytes", "descriptor"})
+    for (const char* field : {"vgprs", "accum_offset", "sgprs", "lds_bytes", "descriptor"})
       if (entry.is_object() && entry.contains(field))
         out += fmt::format(" {} {}", field, textOf(entry, field));
     out += '\n';

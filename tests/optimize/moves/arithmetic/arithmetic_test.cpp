@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"userMovesUp",
              "v_add_u32_e32 v4, v2, v3\n v_mov_b32_e32 v2, v1\n v_add_u32_e32 v9, v4, v1\n"
              "v_mov_b32_e32 v7, v2\n global_store_dword v1, v7, s[2:3] offset:1024",
-             "v_add3_u32 v9, v2, v3, v1"}));
+             "v_add3_u32 v9, v2, v3, v1"}),
+    nameOf);
 
 INSTANTIATE_TEST_SUITE_P(
     Refuses, FuseInteger,
@@ -119,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
              "v_add_u32_sdwa v4, v2, v3 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:DWORD\n"
              "v_add_u32_e32 v9, v4, v1",
              ""},
-        Case{"saturated", "v_add_u32_e64 v4, v2, v3 clamp\n v_add_u32_e32 v9, v4, v1", ""}));
+        Case{"saturated", "v_add_u32_e64 v4, v2, v3 clamp\n v_add_u32_e32 v9, v4, v1", ""}),
+    nameOf);
 
 class PropagateCopies : public testing::TestWithParam<Case> {};
 TEST_P(PropagateCopies, AsTheTableSays) {
@@ -134,14 +136,14 @@ INSTANTIATE_TEST_SUITE_P(
     Moves, PropagateCopies,
     testing::Values(
         Case{"readerUsesSource", "v_mov_b32_e32 v4, v2\n v_add_u32_e32 v9, v4, v3", "v_add_u32_e32 v9, v2, v3"},
-        Case{"makerWritesTarget", "v_add_u32_e32 v4, v2, v3\n v_mov_b32_e32 v9, v4", "v_add_u32_e32 v9, v2, v3"},
+        Case{"makerWritesTarget",
+             "v_mov_b32_e32 v8, v1\n v_add_u32_e32 v4, v2, v3\n v_mov_b32_e32 v9, v4\n"
+             "global_store_dwordx2 v1, v[8:9], s[2:3] offset:1024",
+             "v_add_u32_e32 v9, v2, v3"},
         Case{"constant", "v_mov_b32_e32 v4, 7\n v_add_u32_e32 v9, v4, v3", "v_add_u32_e32 v9, 7, v3"},
         Case{"scalar", "v_mov_b32_e32 v4, s6\n v_add_u32_e32 v9, v4, v3", "v_add_u32_e32 v9, s6, v3"},
-        Case{"addOfZero", "v_add_u32_e32 v4, 0, v2\n v_xor_b32_e32 v9, v4, v3", "v_xor_b32_e32 v9, v2, v3"},
-        Case{"accumulator",
-             "v_accvgpr_write_b32 a0, v2\n s_nop 1\n v_accvgpr_read_b32 v4, a0\n s_nop 1\n"
-             "v_add_u32_e32 v9, v4, v3",
-             "v_add_u32_e32 v9, v2, v3"}));
+        Case{"addOfZero", "v_add_u32_e32 v4, 0, v2\n v_xor_b32_e32 v9, v4, v3", "v_xor_b32_e32 v9, v2, v3"}),
+    nameOf);
 
 INSTANTIATE_TEST_SUITE_P(
     Refuses, PropagateCopies,
@@ -157,7 +159,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"operandMustBeAVgpr",
              "v_mov_b32_e32 v4, s6\n global_store_dword v1, v4, s[2:3] offset:1024\n"
              "v_add_u32_e32 v9, v2, v3",
-             ""}));
+             ""}),
+    nameOf);
 
 class Repeats : public testing::TestWithParam<Case> {};
 TEST_P(Repeats, AsTheTableSays) {
@@ -184,7 +187,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"otherLanes",
              "v_mul_f32_e32 v4, v2, v3\n s_mov_b64 exec, 1\n v_mul_f32_e32 v5, v2, v3\n s_mov_b64 exec, -1\n"
              "v_add_f32_e32 v9, v4, v5",
-             ""}));
+             ""}),
+    nameOf);
 
 /// Two values rounded to bf16, as Triton does it; ends in registers v4 and v5.
 const std::string rounding = loads + R"(

@@ -104,9 +104,13 @@ TEST(ScheduleExchange, EachUseWaitsForItsOwnLoad) {
 }
 
 constexpr const char* ldsPair = R"(
-  v_mov_b32_e32 v5, 7
-  ds_write_b32 v1, v5 offset:{}
-  ds_read_b32 v6, v1 offset:1024
+  v_mbcnt_lo_u32_b32 v8, -1, 0
+  v_mbcnt_hi_u32_b32 v8, -1, v8
+  v_lshlrev_b32_e32 v8, 2, v8
+  v_mul_lo_u32 v5, v0, v0
+  v_mul_lo_u32 v5, v5, v0
+  ds_write_b32 v8, v5 offset:{}
+  ds_read_b32 v6, v8 offset:1024
   s_waitcnt lgkmcnt(0)
   v_mul_lo_u32 v7, v6, v6
   global_store_dword v1, v7, s[2:3]
