@@ -1,9 +1,12 @@
 #include "optimize/moves/arithmetic/fuse_integer.h"
 #include "optimize/moves/arithmetic/pack_bf16.h"
+#include "optimize/moves/arithmetic/pair_floats.h"
 #include "optimize/moves/arithmetic/propagate_copies.h"
 #include "optimize/moves/dead_code.h"
 #include "optimize/moves/hoist_scalar.h"
+#include "optimize/moves/loops/batch_loads.h"
 #include "optimize/moves/loops/prefetch.h"
+#include "optimize/moves/scheduling/raise_priority.h"
 #include "optimize/moves/scheduling/relax_waits.h"
 #include "optimize/moves/scheduling/schedule.h"
 #include "optimize/moves/scheduling/trim_nops.h"
@@ -15,10 +18,20 @@ const std::vector<const Move*>& moveTable() {
   // In the order the search tries them: resources first, since occupancy decides what is worth hiding; scheduling
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
-      &shrinkResourcesMove(),      &deadCodeMove(), &hoistScalarMove(),
-      &fuseIntegerMove(),          &packBf16Move(), &propagateCopiesMove(),
-      &commonSubexpressionsMove(), &prefetchMove(), &scheduleMove(),
-      &relaxWaitsMove(),           &trimNopsMove(),
+      &shrinkResourcesMove(),
+      &deadCodeMove(),
+      &hoistScalarMove(),
+      &fuseIntegerMove(),
+      &packBf16Move(),
+      &propagateCopiesMove(),
+      &commonSubexpressionsMove(),
+      &pairFloatsMove(),
+      &batchLoadsMove(),
+      &prefetchMove(),
+      &scheduleMove(),
+      &relaxWaitsMove(),
+      &trimNopsMove(),
+      &raisePriorityMove(),
   };
   return table;
 }

@@ -28,7 +28,7 @@ class BlockGraphTest : public testing::Test {
       instr.inst = codec->complete(*inst);
       block.instrs.push_back(instr);
     }
-    return buildBlockGraph(block, entry, 128, SlotLatencies{});
+    return buildBlockGraph(block, entry, 128, SlotLatencies{}, options);
   }
 
   Lines write(const BlockGraph& graph, const std::vector<std::uint32_t>& order) {
@@ -57,6 +57,7 @@ class BlockGraphTest : public testing::Test {
   std::unique_ptr<isa::Codec> codec;
   program::Block block;
   InFlight entry;
+  GraphOptions options;
 };
 
 TEST_F(BlockGraphTest, RegisterDependences) {
@@ -182,6 +183,50 @@ TEST_F(BlockGraphTest, ShortNopsAreLeftOutLongOnesStay) {
   EXPECT_TRUE(ordered(graph, 2, 3));
   EXPECT_EQ(write(graph, sourceOrder(graph)),
             (Lines{"v_mov_b32_e32 v1, 0", "v_mov_b32_e32 v2, 0", "s_nop 11", "v_mov_b32_e32 v3, 0"}));
+}
+
+TEST_F(BlockGraphTest, ReorderedOperationsAreWaitedForOneByOne) {
+  options.reorder = true;
+  const auto graph =
+      build({"global_load_dword v1, v2, s[2:3]", "global_load_dword v3, v2, s[2:3]", "global_load_dword v9, v2, s[2:3]",
+             "s_waitcnt vmcnt(1)", "v_add_u32_e32 v6, v3, v3", "v_add_u32_e32 v7, v1, v1"});
+  ASSERT_EQ(graph.nodes.size(), 8u); // a wait for what came before, and one for each of the first two loads
+  EXPECT_FALSE(ordered(graph, 0, 1));
+  EXPECT_FALSE(ordered(graph, 0, 6));
+  EXPECT_TRUE(ordered(graph, 1, 6));
+  EXPECT_TRUE(ordered(graph, 0, 7));
+  // In the given order v3's use comes first and waits for both; v1's needs none.
+  EXPECT_EQ(
+      write(graph, sourceOrder(graph)),
+      (Lines{"global_load_dword v1, v2, s[2:3]", "global_load_dword v3, v2, s[2:3]", "global_load_dword v9, v2, s[2:3]",
+             "s_waitcnt vmcnt(1)", "v_add_u32_e32 v6, v3, v3", "v_add_u32_e32 v7, v1, v1"}));
+  EXPECT_EQ(
+      write(graph, {1, 0, 2, 3, 4, 5, 6, 7}),
+      (Lines{"global_load_dword v3, v2, s[2:3]", "global_load_dword v1, v2, s[2:3]", "global_load_dword v9, v2, s[2:3]",
+             "s_waitcnt vmcnt(2)", "v_add_u32_e32 v6, v3, v3", "s_waitcnt vmcnt(1)", "v_add_u32_e32 v7, v1, v1"}));
+}
+
+TEST_F(BlockGraphTest, WhatLeavesTheBlockInFlightKeepsItsOrder) {
+  options.reorder = true;
+  const auto graph = build({"global_load_dword v1, v2, s[2:3]", "global_load_dword v3, v2, s[2:3]"});
+  EXPECT_TRUE(ordered(graph, 0, 1));
+}
+
+TEST_F(BlockGraphTest, ReorderedWaitsForOperationsFromBefore) {
+  options.reorder = true;
+  entry.destinations[0].set(isa::vgprUnit(9));
+  const auto graph = build({"global_load_dword v5, v2, s[2:3]", "s_waitcnt vmcnt(2)", "v_mov_b32_e32 v1, v9"});
+  EXPECT_TRUE(ordered(graph, 1, 2));
+  // One of the older operations may stay, whatever was issued since.
+  EXPECT_EQ(write(graph, {1, 2, 0}),
+            (Lines{"s_waitcnt vmcnt(1)", "v_mov_b32_e32 v1, v9", "global_load_dword v5, v2, s[2:3]"}));
+}
+
+TEST_F(BlockGraphTest, ScalarLoadsKeepTheOrderOfTheirCounter) {
+  options.reorder = true;
+  const auto graph =
+      build({"s_load_dword s4, s[0:1], 0x0", "ds_read_b32 v3, v4", "ds_read_b32 v5, v4", "s_waitcnt lgkmcnt(0)"});
+  EXPECT_TRUE(ordered(graph, 1, 2));
 }
 
 TEST_F(BlockGraphTest, LatenciesComeFromTheProducer) {

@@ -1,5 +1,6 @@
 #include "analysis_support.h"
 #include "program/analysis/dataflow.h"
+#include "program/analysis/exec_mask.h"
 #include "program/analysis/liveness.h"
 #include "program/analysis/loops.h"
 #include "program/analysis/memory_dependence.h"
@@ -113,6 +114,63 @@ TEST(Liveness, ConditionalMoveReadsItsDestination) {
     s_endpgm
   )");
   EXPECT_EQ(liveAt(l, 0), (Names{"s2", "s3", "scc"}));
+}
+
+/// Is EXEC known to be full in front of instruction `number`?
+bool isFullAt(const Listing& l, std::size_t number, bool wholeWaves) {
+  const auto [block, index] = l.place(number);
+  return ExecMask(l.program, l.kernel(), wholeWaves).fullBefore(block)[index];
+}
+
+TEST(ExecMask, MasksThatWereFullArePutBack) {
+  const Listing l = listing(R"(
+    s_mov_b64 s[4:5], exec
+    v_cmp_gt_u32_e32 vcc, 8, v0
+    s_and_saveexec_b64 s[6:7], vcc
+    v_mov_b32_e32 v1, 0
+    s_or_b64 exec, exec, s[6:7]
+    v_mov_b32_e32 v2, 0
+    s_and_b64 exec, exec, vcc
+    v_mov_b32_e32 v3, 0
+    s_mov_b64 exec, s[4:5]
+    v_mov_b32_e32 v4, 0
+    s_mov_b32 s5, 0
+    s_mov_b64 exec, s[4:5]
+    v_mov_b32_e32 v5, 0
+    s_endpgm
+  )");
+  for (const std::size_t full : {1u, 5u, 9u})
+    EXPECT_TRUE(isFullAt(l, full, true)) << full;
+  for (const std::size_t narrow : {3u, 7u, 12u})
+    EXPECT_FALSE(isFullAt(l, narrow, true)) << narrow;
+  for (const std::size_t each : {1u, 5u, 9u})
+    EXPECT_FALSE(isFullAt(l, each, false)) << each;
+}
+
+TEST(ExecMask, WhereAPathNarrowsItNothingIsKnown) {
+  const Listing l = listing(R"(
+    s_mov_b64 s[4:5], exec
+    s_cbranch_scc1 @join
+    s_mov_b64 exec, s[8:9]
+  join:
+    v_mov_b32_e32 v1, 0
+    s_mov_b64 exec, s[4:5]
+    v_mov_b32_e32 v2, 0
+    s_endpgm
+  )");
+  EXPECT_FALSE(isFullAt(l, 3, true));
+  EXPECT_TRUE(isFullAt(l, 5, true));
+}
+
+TEST(Liveness, WholeWavesEndTheLifeOfOldValues) {
+  const Listing l = listing(R"(
+    v_mov_b32_e32 v1, 0
+    v_add_u32_e32 v2, v1, v1
+    s_endpgm
+  )");
+  const auto any = liveness(l.program, l.kernel(), accum), whole = liveness(l.program, l.kernel(), accum, true);
+  EXPECT_TRUE(any.liveIn[0].test(isa::vgprUnit(1)));
+  EXPECT_FALSE(whole.liveIn[0].test(isa::vgprUnit(1)));
 }
 
 TEST(Liveness, EverythingIsLiveAtCalls) {

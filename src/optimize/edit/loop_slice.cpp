@@ -25,6 +25,18 @@ bool touches(const RegSet& set, unsigned unit) {
   return set.test(unit);
 }
 
+/// First SGPR of the mask in s_andn2_b64 exec, exec, s[n:n+1].
+std::optional<unsigned> leavingMask(const isa::Instruction& inst) {
+  const auto isExec = [](const isa::Operand& operand) {
+    return operand.kind == isa::OperandKind::sgpr && operand.index == isa::sreg::execLo;
+  };
+  if (inst.base != "s_andn2_b64" || inst.operands.size() != 3 || !isExec(inst.operands[0]) ||
+      !isExec(inst.operands[1]) || inst.operands[2].kind != isa::OperandKind::sgpr ||
+      inst.operands[2].index >= isa::sreg::vccLo)
+    return std::nullopt;
+  return inst.operands[2].index;
+}
+
 bool writesExec(const RegSet& writes) {
   return touches(writes, isa::sreg::execLo) || touches(writes, isa::sreg::execHi);
 }
@@ -41,9 +53,16 @@ std::optional<BlockLoop> blockLoopAt(const program::Program& program, const prog
   if (!branch.target || *branch.target != block)
     return std::nullopt;
   const std::string_view base = branch.inst->base;
-  if (base != "s_cbranch_scc1" && base != "s_cbranch_scc0")
+  BlockLoop loop{block, block + 1, base == "s_cbranch_scc1", b.instrs.size() - 1, std::nullopt};
+  if (base == "s_cbranch_execnz") {
+    loop.leaving = leavingMask(*b.instrs[b.instrs.size() - 2].inst);
+    if (!loop.leaving || b.instrs.size() < 3)
+      return std::nullopt;
+    --loop.length;
+  } else if (base != "s_cbranch_scc1" && base != "s_cbranch_scc0") {
     return std::nullopt;
-  for (std::size_t i = 0; i + 1 < b.instrs.size(); ++i) {
+  }
+  for (std::size_t i = 0; i < loop.length; ++i) {
     const isa::Instruction& inst = *b.instrs[i].inst;
     const bool storesGlobal =
         (inst.isVectorMemory() && (inst.mayStore || inst.isAtomic())) || (inst.cls == InstClass::smem && inst.mayStore);
@@ -55,7 +74,7 @@ std::optional<BlockLoop> blockLoopAt(const program::Program& program, const prog
         writesExec(inst.writes(accumOffset)))
       return std::nullopt;
   }
-  return BlockLoop{block, block + 1, base == "s_cbranch_scc1", b.instrs.size() - 1};
+  return loop;
 }
 
 std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoop& loop,
@@ -83,7 +102,12 @@ std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoo
     return needed;
   };
   RegSet end;
-  end.set(scc);
+  if (loop.leaving) {
+    end.set(*loop.leaving);
+    end.set(*loop.leaving + 1);
+  } else {
+    end.set(scc);
+  }
   slice.inputs = trace(end, loop.length);
   for (const std::size_t load : loads)
     slice.inputs |= trace(instrs[load].inst->reads(accumOffset), load);

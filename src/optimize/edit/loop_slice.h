@@ -10,11 +10,14 @@
 
 namespace asmevo::optimize {
 
-/// A loop of one block that a scalar condition repeats.
+/// A loop of one block, repeated by a scalar condition or, where `leaving` is set, as long as lanes are left.
 struct BlockLoop {
   program::BlockId block = 0, exit = 0;
   bool repeatsOnOne = true; ///< s_cbranch_scc1 takes the back edge
-  std::size_t length = 0;   ///< of the body, without the branch
+  std::size_t length = 0;   ///< of the body, without the branch and what changes EXEC in front of it
+  /// First of the two SGPRs with the lanes that leave: the block ends in s_andn2_b64 exec, exec, s[n:n+1] and
+  /// s_cbranch_execnz.
+  std::optional<unsigned> leaving;
 };
 
 /// Nothing where the block is no such loop, or holds something that a part of it cannot be taken out of: calls, EXEC or

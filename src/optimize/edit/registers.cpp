@@ -168,7 +168,7 @@ WholeWaves wholeWavesOf(const MoveContext& context) {
 }
 
 RegisterKit::RegisterKit(const program::Program& p, const MoveContext& c, WholeWaves waves)
-    : program(p), context(c), function(kernelFunction(p, c)), accum(c.accumOffset) {
+    : program(p), context(c), function(kernelFunction(p, c)), wholeWaves(waves), accum(c.accumOffset) {
   if (!function)
     return;
   const program::CallClosure closure =

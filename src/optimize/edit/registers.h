@@ -91,6 +91,7 @@ class RegisterKit {
   /// undecodable words) no register counts as free.
   bool isKnown() const { return known; }
   const RegisterBudget& budget() const { return limits; }
+  WholeWaves waves() const { return wholeWaves; }
   const program::Liveness& liveness() const { return live; }
 
   /// Units that must not be given another value anywhere in the blocks: touched by them, live into or out of one, in
@@ -117,6 +118,7 @@ class RegisterKit {
   const program::Program& program;
   const MoveContext& context;
   const program::Function* function = nullptr;
+  WholeWaves wholeWaves;
   bool known = false;
   unsigned accum = 0;
   RegisterBudget limits;

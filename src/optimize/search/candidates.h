@@ -15,6 +15,7 @@ struct Candidate {
   std::string hash;                   ///< sha256 of bytes
   std::optional<double> cycles;       ///< modelled; none: cannot be parsed or run
   std::vector<double> perturbedByOne; ///< Pricer::perturbedByOne; empty: not asked for
+  std::vector<double> stepSpeedups;   ///< by one workgroup, over the edit before it in a chain, on each perturbed chip
   bool stoppedByOne = false;          ///< its cycles are what one workgroup says
   std::size_t number = 0;             ///< in the order of proposal; breaks ties
 };

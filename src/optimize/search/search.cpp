@@ -59,6 +59,7 @@ struct View {
   std::vector<HotWindow> windows;
   std::vector<Arm> arms;
   Gates gates;
+  std::vector<double> perturbedByOne; ///< Pricer::perturbedByOne; empty where workgroups differ
 };
 
 class Search {
@@ -181,11 +182,14 @@ class Search {
     for (auto& block : recovered.blocks)
       for (auto& instr : block.instrs)
         instr.inst = codec.complete(instr.inst);
-    View v{std::move(object), std::move(recovered), nullptr, {}, {}, {}, {}};
+    View v{std::move(object), std::move(recovered), nullptr, {}, {}, {}, {}, {}};
     ASMEVO_TRY(v.kernel, v.object.findKernel(dispatch.cases.front().kernel));
     ASMEVO_TRY(v.profile, pricer.heaviest(v.object));
     v.windows = rankWindows(v.object, v.program, *v.kernel, v.profile);
     ASMEVO_TRY(v.gates, gatesOf(v, program.cycles));
+    if (v.gates.slack == 0) {
+      ASMEVO_TRY(v.perturbedByOne, pricer.perturbedByOne(v.object));
+    }
     ASMEVO_CHECK(makeArms(v));
     return v;
   }
@@ -383,7 +387,10 @@ class Search {
       if (std::ranges::any_of(changed, [&](program::BlockId id) { return taken.contains(id); }))
         continue;
       if (chain.empty()) {
-        chain.push_back(pooled.candidate);
+        Candidate first = pooled.candidate;
+        if (!isRobustStep(v.perturbedByOne, first))
+          continue;
+        chain.push_back(std::move(first));
       } else {
         Candidate merged = pooled.candidate;
         merged.proposal.program = chain.back().proposal.program;
@@ -393,7 +400,7 @@ class Search {
         std::vector<Candidate> one;
         one.push_back(std::move(merged));
         if (!build(v, one.front()) || !priceAll(v.gates, one) || !one.front().cycles ||
-            *one.front().cycles >= *chain.back().cycles || !isRobustStep(v, chain.back(), one.front()))
+            *one.front().cycles >= *chain.back().cycles || !isRobustStep(chain.back().perturbedByOne, one.front()))
           continue;
         chain.push_back(std::move(one.front()));
       }
@@ -404,15 +411,15 @@ class Search {
 
   /// Whether the last edit of a chain is faster on chips near the nominal one as well. One workgroup tells, where they
   /// are alike: the chain as a whole is priced on the whole grid before it is accepted.
-  bool isRobustStep(const View& v, Candidate& before, Candidate& after) const {
-    if (options.perturbations == 0 || v.gates.slack > 0)
-      return true;
-    for (Candidate* candidate : {&before, &after})
-      if (candidate->perturbedByOne.empty())
-        if (const auto object = object::CodeObject::parse(candidate->bytes, k0.name()))
-          if (auto cycles = pricer.perturbedByOne(*object))
-            candidate->perturbedByOne = *std::move(cycles);
-    return notRobust(before.perturbedByOne, after.perturbedByOne).empty();
+  bool isRobustStep(const std::vector<double>& before, Candidate& after) const {
+    after.stepSpeedups.clear();
+    const auto object = object::CodeObject::parse(after.bytes, k0.name());
+    auto cycles =
+        before.empty() || !object ? Result<std::vector<double>>(std::vector<double>()) : pricer.perturbedByOne(*object);
+    after.perturbedByOne = cycles ? *std::move(cycles) : std::vector<double>();
+    for (std::size_t i = 0; i < after.perturbedByOne.size(); ++i)
+      after.stepSpeedups.push_back(before[i] / after.perturbedByOne[i]);
+    return notRobust(before, after.perturbedByOne).empty();
   }
 
   /// Verifies the last of a chain, which holds all its edits, and makes it part of the lineage.
@@ -461,7 +468,6 @@ class Search {
     program.parent = parent;
     double before = (*lineage)[parent].cycles;
     ASMEVO_TRY(const auto places, placesInK0(v));
-    const Candidate* previous = nullptr;
     for (const Candidate& candidate : chain) {
       const auto [begin, end] = rangeInK0(v, places, candidate.proposal.begin, candidate.proposal.end);
       Edit edit{std::string(candidate.move->name()),
@@ -473,13 +479,11 @@ class Search {
                 verdict.level,
                 candidate.proposal.assumptions,
                 {}};
-      // Its own, where the chain was priced step by step, else that of all of them.
-      const bool known = previous && !previous->perturbedByOne.empty() &&
-                         previous->perturbedByOne.size() == candidate.perturbedByOne.size();
-      for (std::size_t i = 0; i < perturbed.size(); ++i)
-        edit.perturbedSpeedups.push_back(known ? previous->perturbedByOne[i] / candidate.perturbedByOne[i]
-                                               : (*lineage)[parent].perturbed[i] / perturbed[i]);
-      previous = &candidate;
+      if (chain.size() > 1)
+        edit.perturbedSpeedups = candidate.stepSpeedups; // none where workgroups differ: only the whole step is known
+      else
+        for (std::size_t i = 0; i < perturbed.size(); ++i)
+          edit.perturbedSpeedups.push_back((*lineage)[parent].perturbed[i] / perturbed[i]);
       if (!candidate.form.empty())
         ASMEVO_CHECK(ledger->addLesson(candidate.form, edit.move, before / *candidate.cycles));
       before = *candidate.cycles;

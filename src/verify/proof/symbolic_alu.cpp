@@ -115,6 +115,30 @@ TermId signsApplied(TermTable& t, TermId value, std::uint32_t sign, bool abs, bo
   return neg ? t.xor_(value, t.word(sign)) : value;
 }
 
+/// V_PERM_B32 with a known selector of plain bytes (0 to 3 of `low`, 4 to 7 of `high`): neighbours that stay neighbours
+/// move together, so that packed halves have the form that masks and shifts give them.
+std::optional<TermId> pickedBytes(TermTable& t, TermId high, TermId low, TermId selector) {
+  const auto known = t.constantOf(selector);
+  if (!known)
+    return std::nullopt;
+  const auto number = [&](unsigned byte) { return static_cast<unsigned>(*known >> (8 * byte) & 0xff); };
+  TermId result = t.word(0);
+  for (unsigned first = 0, next = 0; first < 4; first = next) {
+    if (number(first) > 7)
+      return std::nullopt;
+    std::uint32_t mask = 0;
+    for (next = first;
+         next < 4 && number(next) == number(first) + (next - first) && number(next) / 4 == number(first) / 4; ++next)
+      mask |= 0xffu << (8 * next);
+    const TermId source = number(first) >= 4 ? high : low;
+    const unsigned from = number(first) % 4;
+    const TermId moved =
+        from >= first ? t.shr(source, t.word(8 * (from - first))) : t.shl(source, t.word(8 * (first - from)));
+    result = t.or_(result, t.and_(moved, t.word(mask)));
+  }
+  return result;
+}
+
 /// Everything but DPP that happens to a source on its way in.
 SourceTerms prepared(const TermDomain& d, const Instruction& inst, const Operand& operand, OperandType type,
                      unsigned printed, SourceTerms s) {
@@ -312,6 +336,9 @@ bool SymbolicExecutor::vectorAlu(const Instruction& inst, SymbolicState& state) 
 
   AluResult r;
   row->run(d, sources, r);
+  if (base == "v_perm_b32")
+    if (const auto picked = pickedBytes(t, sources[0][0], sources[1][0], sources[2][0]))
+      r.dwords[0] = *picked;
   finishFloat(d, mods, signature.dst, r);
 
   Field field;

@@ -285,8 +285,8 @@ class Fuser {
       isa::RegSet held;
       held.set(*unit);
       if (code.writes(begin).intersects(units) || !code.unchangedBetween(units, begin, end) ||
-          !code.unchangedBetween(held, low->maker, user) || code.writes(high->maker).test(*unit) ||
-          code.writes(shift->maker).test(*unit))
+          !code.unchangedBetween(held, low->maker, shift->maker) || !code.unchangedBetween(held, shift->maker, user) ||
+          code.writes(high->maker).test(*unit))
         continue;
       const std::string text = fmt::format("v_alignbit_b32 {0}, {1}, {1}, {2}", operandText(code.at(user), 0),
                                            operandText(code.at(low->maker), 0), *count);

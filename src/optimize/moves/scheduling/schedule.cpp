@@ -29,12 +29,13 @@ enum class Freedom : std::uint8_t {
   loadsSpread, ///< and loads get registers of their own
   allSpread,   ///< and so does every value of the block
 };
+/// The most promising first.
 constexpr std::array<std::pair<Freedom, std::string_view>, 5> freedoms = {{
-    {Freedom::order, ""},
-    {Freedom::exchange, ", memory operations exchanged where they do not meet"},
-    {Freedom::overBarrier, ", loads of memory not yet written moved up over barriers"},
     {Freedom::loadsSpread, ", loads into registers of their own"},
     {Freedom::allSpread, ", values in registers of their own"},
+    {Freedom::overBarrier, ", loads of memory not yet written moved up over barriers"},
+    {Freedom::exchange, ", memory operations exchanged where they do not meet"},
+    {Freedom::order, ""},
 }};
 
 /// One block of a program, with its values in other registers perhaps.
@@ -65,7 +66,7 @@ class BlockScheduler {
         block.instrs, [](const program::Instr& instr) { return instr.inst->cls == isa::InstClass::mfma; });
     for (const auto& [freedom, extra] : freedoms) {
       if (freedom != Freedom::order && (!memory || block.instrs.size() > largestReordered))
-        break;
+        continue;
       const auto subject = subjectOf(id, freedom);
       if (!subject)
         continue;

@@ -2,6 +2,7 @@
 // must be proved equal; what a move must refuse, it must not propose at all.
 #include "optimize/moves/arithmetic/fuse_integer.h"
 #include "optimize/moves/arithmetic/pack_bf16.h"
+#include "optimize/moves/arithmetic/pair_floats.h"
 #include "optimize/moves/arithmetic/propagate_copies.h"
 #include "optimize/optimize_support.h"
 #include "verify/proof/value_proof.h"
@@ -86,6 +87,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"rotation",
              "s_mov_b32 s8, 0x5bd1\n s_mov_b32 s9, 0x2de88000\n v_mul_lo_u32 v4, v2, s8\n v_mul_lo_u32 v5, v2, s9\n"
              "v_lshrrev_b32_e32 v6, 17, v4\n v_or_b32_e32 v9, v6, v5",
+             "v_alignbit_b32 v9, v4, v4, 17"},
+        // As Triton's gumbel sampling has it: the second product in place of the value, the shift in place too.
+        Case{"rotationInPlace",
+             "s_mov_b32 s8, 0x5bd1\n s_mov_b32 s9, 0x2de88000\n v_mul_lo_u32 v4, v2, s8\n v_mul_lo_u32 v2, v2, s9\n"
+             "v_lshrrev_b32_e32 v4, 17, v4\n v_or_b32_e32 v9, v4, v2",
              "v_alignbit_b32 v9, v4, v4, 17"},
         // In place: the maker's source is its destination.
         Case{"inPlace", "v_xor_b32_e32 v2, 8, v2\n v_add_u32_e32 v9, v2, v3", "v_xad_u32 v9, 8, v2, v3"},
@@ -279,6 +285,90 @@ TEST(PackBf16, ProofTellsNeighboursApart) {
   EXPECT_NE(status("0x7fff0000", "0x7060301"), verify::ProofStatus::proved);
   EXPECT_NE(status("0x7fff0000", "0x3020706"), verify::ProofStatus::proved);
 }
+
+/// V_PERM_B32 by a known selector against the same bytes taken out and put together one by one.
+TEST(PackBf16, ProofKnowsWhichBytesAreMoved) {
+  const auto kernel = [](const std::string& lines) {
+    return tests::assembledObject(program::test::kernelFile(tests::bodyOf(loads + lines + store)));
+  };
+  const auto byBytes = [](std::uint32_t selector) {
+    std::string lines = "v_mov_b32_e32 v9, 0\n";
+    for (unsigned byte = 0; byte < 4; ++byte) {
+      const unsigned number = selector >> (8 * byte) & 7;
+      lines += fmt::format("v_bfe_u32 v4, v{}, {}, 8\n v_lshl_or_b32 v9, v4, {}, v9\n", number >= 4 ? 2 : 3,
+                           8 * (number % 4), 8 * byte);
+    }
+    return lines;
+  };
+  for (const std::uint32_t selector : {0x07060302u, 0x05040100u, 0x04050607u, 0x01020304u, 0x06020703u, 0x00010504u}) {
+    SCOPED_TRACE(fmt::format("{:#010x}", selector));
+    const auto perm = kernel(fmt::format("s_mov_b32 s8, {:#x}\n v_perm_b32 v9, v2, v3, s8\n", selector));
+    const auto same = verify::proveEquivalent(perm, kernel(byBytes(selector)), "k");
+    ASSERT_TRUE(same);
+    EXPECT_EQ(same->status, verify::ProofStatus::proved) << same->reason;
+    for (unsigned byte = 0; byte < 4; ++byte) {
+      const auto other = verify::proveEquivalent(perm, kernel(byBytes(selector ^ 1u << (8 * byte + byte % 3))), "k");
+      ASSERT_TRUE(other);
+      EXPECT_EQ(other->status, verify::ProofStatus::differs);
+    }
+  }
+}
+
+const std::string pairLoads = R"(
+  global_load_dwordx2 v[2:3], v1, s[2:3]
+  global_load_dwordx2 v[4:5], v1, s[2:3] offset:256
+  s_mov_b32 s8, 0x3fb8aa3b
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+)";
+const std::string pairStore = "\n  global_store_dwordx2 v1, v[8:9], s[2:3] offset:512\n";
+
+class PairFloats : public testing::TestWithParam<Case> {};
+TEST_P(PairFloats, AsTheTableSays) {
+  const Lines lines = after(pairFloatsMove(), pairLoads + GetParam().code + pairStore);
+  if (GetParam().expected.empty())
+    EXPECT_TRUE(lines.empty()) << fmt::format("{}", fmt::join(lines, "\n"));
+  else
+    EXPECT_TRUE(has(lines, GetParam().expected)) << fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Moves, PairFloats,
+    testing::Values(
+        Case{"multiply", "v_mul_f32_e32 v8, v2, v4\n v_mul_f32_e32 v9, v3, v5", "v_pk_mul_f32 v[8:9], v[2:3], v[4:5]"},
+        Case{"highFirst", "v_add_f32_e32 v9, v3, v5\n v_add_f32_e32 v8, v2, v4", "v_pk_add_f32 v[8:9], v[2:3], v[4:5]"},
+        Case{"difference", "v_sub_f32_e32 v8, v2, v4\n v_sub_f32_e32 v9, v3, v5",
+             "v_pk_add_f32 v[8:9], v[2:3], v[4:5] neg_lo:[0,1] neg_hi:[0,1]"},
+        Case{"swappedHalves", "v_subrev_f32_e32 v8, v3, v4\n v_subrev_f32_e32 v9, v2, v5",
+             "v_pk_add_f32 v[8:9], v[4:5], v[2:3] op_sel:[0,1] op_sel_hi:[1,0] neg_lo:[0,1] neg_hi:[0,1]"},
+        Case{"accumulate", "v_fmac_f32_e32 v8, v2, v4\n v_fmac_f32_e32 v9, v3, v5",
+             "v_pk_fma_f32 v[8:9], v[2:3], v[4:5], v[8:9]"},
+        Case{"literalInAnSgpr", "v_mul_f32_e32 v8, 0x3fb8aa3b, v2\n v_mul_f32_e32 v9, 0x3fb8aa3b, v3",
+             "v_pk_mul_f32 v[8:9], s[8:9], v[2:3] op_sel_hi:[0,1]"},
+        Case{"inlineConstant", "v_add_f32_e32 v8, 1.0, v2\n v_add_f32_e32 v9, 1.0, v3",
+             "v_pk_add_f32 v[8:9], 1.0, v[2:3] op_sel_hi:[0,1]"},
+        Case{"oneSign", "v_mul_f32_e64 v8, -v2, v4\n v_mul_f32_e32 v9, v3, v5",
+             "v_pk_mul_f32 v[8:9], v[2:3], v[4:5] neg_lo:[1,0]"},
+        Case{"apart", "v_mul_f32_e32 v8, v2, v4\n v_mov_b32_e32 v10, v1\n v_mul_f32_e32 v9, v3, v5",
+             "v_pk_mul_f32 v[8:9], v[2:3], v[4:5]"}),
+    nameOf);
+
+INSTANTIATE_TEST_SUITE_P(
+    Refuses, PairFloats,
+    testing::Values(
+        Case{"dependent", "v_mul_f32_e32 v8, v2, v4\n v_mul_f32_e32 v9, v8, v5", ""},
+        Case{"sourcesApart", "v_mov_b32_e32 v9, 0\n v_mul_f32_e32 v8, v2, v5\n v_mul_f32_e32 v9, v4, v5", ""},
+        Case{"otherLiterals", "v_mul_f32_e32 v8, 0x3fb8aa3b, v2\n v_mul_f32_e32 v9, 0x3fb8aa3c, v3", ""},
+        Case{"literalNowhere", "v_mul_f32_e32 v8, 0x3fb8aa3d, v2\n v_mul_f32_e32 v9, 0x3fb8aa3d, v3", ""},
+        Case{"absolute", "v_mul_f32_e64 v8, |v2|, v4\n v_mul_f32_e64 v9, |v3|, v5", ""},
+        Case{"clamped", "v_mul_f32_e64 v8, v2, v4 clamp\n v_mul_f32_e64 v9, v3, v5 clamp", ""},
+        Case{"otherLanes",
+             "v_mul_f32_e32 v8, v2, v4\n s_mov_b64 exec, 1\n v_mul_f32_e32 v9, v3, v5\n s_mov_b64 exec, -1", ""},
+        Case{"otherRounding",
+             "v_mul_f32_e32 v8, v2, v4\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 1\n v_mul_f32_e32 v9, v3, v5",
+             ""},
+        Case{"resultReadBetween", "v_mul_f32_e32 v8, v2, v4\n v_add_u32_e32 v3, v8, v9\n v_mul_f32_e32 v9, v3, v5",
+             ""}),
+    nameOf);
 
 } // namespace
 } // namespace asmevo::optimize

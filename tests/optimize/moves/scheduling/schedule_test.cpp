@@ -1,6 +1,7 @@
 // Scheduling with values renamed, memory operations exchanged and loads over barriers: what it may do and what not.
 #include "optimize/edit/registers.h"
 #include "optimize/moves/scheduling/list_scheduler.h"
+#include "optimize/moves/scheduling/raise_priority.h"
 #include "optimize/moves/scheduling/schedule.h"
 #include "optimize/moves/scheduling/trim_nops.h"
 #include "optimize/optimize_support.h"
@@ -78,8 +79,52 @@ TEST(ScheduleRenaming, NotWithoutKnowingThatWavesAreWhole) {
   v_add_u32_e32 v4, v2, v4
   global_store_dword v1, v4, s[2:3]
 )");
-  for (const Proposal& proposal : fixture->propose(scheduleMove()))
-    EXPECT_LT(position(fixture->lines(proposal.program), "global_load_dword v2, v1, s[2:3] offset:256"), 100u);
+  for (const Proposal& proposal : fixture->propose(scheduleMove())) {
+    const Lines lines = fixture->lines(proposal.program);
+    EXPECT_LT(position(lines, "global_load_dword v2, v1, s[2:3] offset:256"), lines.size());
+  }
+}
+
+TEST(ScheduleRenaming, InALoopTheProofRestsOnWholeWaves) {
+  const auto fixture = textFixture(R"(
+  v_mov_b32_e32 v4, 0
+  s_mov_b32 s8, 3
+loop:
+  global_load_dword v2, v1, s[2:3]
+  s_waitcnt vmcnt(0)
+  v_mul_lo_u32 v5, v2, v0
+  global_load_dword v2, v1, s[2:3] offset:256
+  s_waitcnt vmcnt(0)
+  v_readlane_b32 s9, v2, 60
+  s_nop 3
+  v_add_u32_e32 v4, v4, v5
+  v_add_u32_e32 v4, s9, v4
+  s_sub_u32 s8, s8, 1
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 loop
+  global_store_dword v1, v4, s[2:3] offset:512
+)");
+  verify::Options options;
+  options.seeds = {0};
+  options.dataVariants = 0;
+  dispatch::Dispatch partial = fixture->dispatch;
+  partial.cases.front().workgroupSize = {48, 1, 1};
+  partial.cases.front().gridSize = {48, 1, 1};
+  std::size_t renamed = 0;
+  for (const Proposal& proposal : proposalsOf(*fixture, scheduleMove())) {
+    if (proposal.assumptions.empty())
+      continue;
+    ++renamed;
+    const object::CodeObject k1 = fixture->rebuilt(proposal.program);
+    const auto whole = verify::verify(fixture->object, k1, fixture->dispatch, tests::simulator(), options);
+    ASSERT_TRUE(whole) << whole.error().message;
+    EXPECT_EQ(whole->level, verify::Level::proved) << whole->reason;
+    EXPECT_EQ(whole->proofAssumptions.size(), 1u);
+    const auto other = verify::verify(fixture->object, k1, partial, tests::simulator(), options);
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_NE(other->level, verify::Level::proved);
+  }
+  EXPECT_GT(renamed, 0u);
 }
 
 TEST(ScheduleExchange, EachUseWaitsForItsOwnLoad) {
@@ -103,7 +148,12 @@ TEST(ScheduleExchange, EachUseWaitsForItsOwnLoad) {
             0u);
 }
 
+/// In a block without scalar loads, which would share the counter.
 constexpr const char* ldsPair = R"(
+  s_cmp_lg_u32 s6, 0
+  s_cbranch_scc1 next
+  s_nop 0
+next:
   v_mbcnt_lo_u32_b32 v8, -1, 0
   v_mbcnt_hi_u32_b32 v8, -1, v8
   v_lshlrev_b32_e32 v8, 2, v8
@@ -187,6 +237,41 @@ TEST(ScheduleEffort, MoreEffortGivesOtherOrdersAndTheSameOnesAgain) {
   EXPECT_EQ(linesOf(2), linesOf(2));
   EXPECT_GT(linesOf(1).size(), linesOf(0).size());
   EXPECT_NE(linesOf(1), linesOf(2));
+}
+
+constexpr const char* loads = R"(
+  v_mov_b32_e32 v5, 7
+  global_load_dword v2, v1, s[2:3]
+  global_load_dword v3, v1, s[2:3] offset:256
+  {}
+  s_waitcnt vmcnt(0)
+  v_add_u32_e32 v4, v2, v3
+  global_store_dword v1, v4, s[2:3]
+)";
+
+TEST(RaisePriority, AroundTheLoadsOfABlock) {
+  const auto fixture = textFixture(fmt::format(fmt::runtime(loads), "s_nop 0"));
+  fixture->profile.wavesPerSimd = 2;
+  const auto proposals = proposalsOf(*fixture, raisePriorityMove());
+  ASSERT_EQ(proposals.size(), 1u);
+  // The first load of bodyOf is scalar, so the stretch begins with v2's.
+  EXPECT_EQ(countVerified(*fixture, proposals,
+                          [](const Lines& lines) {
+                            const std::size_t up = position(lines, "s_setprio 1"),
+                                              down = position(lines, "s_setprio 0");
+                            return up + 1 == position(lines, "global_load_dword v2") &&
+                                   down == position(lines, "global_load_dword v3") + 1;
+                          }),
+            1u);
+}
+
+TEST(RaisePriority, NotBesideAKernelsOwnNorForOneWave) {
+  const auto own = textFixture(fmt::format(fmt::runtime(loads), "s_setprio 2"));
+  own->profile.wavesPerSimd = 2;
+  EXPECT_TRUE(proposalsOf(*own, raisePriorityMove()).empty());
+  const auto single = textFixture(fmt::format(fmt::runtime(loads), "s_nop 0"));
+  single->profile.wavesPerSimd = 1;
+  EXPECT_TRUE(proposalsOf(*single, raisePriorityMove()).empty());
 }
 
 TEST(TrimNops, OnlyWhatNoPairNeeds) {
