@@ -329,6 +329,11 @@ class GraphBuilder {
       if (node.kind == NodeKind::memory && waitsOnOrder(counter, inst))
         for (const std::uint32_t w : waits)
           edge(w, n, 1);
+      else if (inst.cls == InstClass::lds && inst.mayStore)
+        // LDS takes writes in order anyway; what K0 had completed before one stays so (order_points.h).
+        for (const std::uint32_t w : waits)
+          if (const std::uint32_t o = graph.nodes[w].operation; o == Node::none || graph.nodes[o].instr.inst->mayStore)
+            edge(w, n, 1);
       if (node.counts[c]) {
         inst.writes(accumOffset).forEach([&](RegUnit u) { producer[u] = n; });
         operations.push_back(n);

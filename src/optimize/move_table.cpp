@@ -6,6 +6,7 @@
 #include "optimize/moves/hoist_scalar.h"
 #include "optimize/moves/loops/batch_loads.h"
 #include "optimize/moves/loops/prefetch.h"
+#include "optimize/moves/memory/narrow_loads.h"
 #include "optimize/moves/scheduling/raise_priority.h"
 #include "optimize/moves/scheduling/relax_waits.h"
 #include "optimize/moves/scheduling/schedule.h"
@@ -19,6 +20,7 @@ const std::vector<const Move*>& moveTable() {
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
       &shrinkResourcesMove(),
+      &narrowLoadsMove(),
       &deadCodeMove(),
       &hoistScalarMove(),
       &fuseIntegerMove(),

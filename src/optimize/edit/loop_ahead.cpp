@@ -132,9 +132,14 @@ bool LoopAhead::findUses() {
       if (implicit.remove(address).intersects(tracked))
         return false;
     }
-    for (std::size_t i = 0; i < load; ++i)
-      if (body[i].inst->reads(accum).intersects(tracked))
+    isa::RegSet carried = tracked; // from the last iteration, until the body gives its lanes something else
+    for (std::size_t i = 0; i < load; ++i) {
+      const isa::Instruction& other = *body[i].inst;
+      const bool seesOff = readsAcrossLanes(other) && (loop.leaving || kit.waves() == WholeWaves::unknown);
+      if (other.reads(accum).intersects(seesOff ? tracked : carried))
         return false;
+      carried.remove(other.writes(accum));
+    }
     if (isReadBehind(tracked))
       return false;
     addTo(brought, *destination);
