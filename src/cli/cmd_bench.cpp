@@ -80,11 +80,18 @@ class Bench {
  private:
   std::string stemOf(const report::SuiteKernel& kernel) const { return arguments.output + "/" + kernel.name; }
 
-  /// What a result depends on besides K0.
-  std::string optionsText() const {
-    return fmt::format("budget {} candidates {} seed {} mutants {} perturbations {}{}{}", seconds, arguments.candidates,
-                       arguments.seed, arguments.mutants, arguments.perturbations,
-                       arguments.noFinal ? " without final cases" : "",
+  /// What a result depends on besides K0. Of the dispatches only the texts: data files are not read for it.
+  std::string optionsText(const report::SuiteKernel& kernel) const {
+    std::string texts;
+    std::vector<std::string> paths = kernel.verify;
+    paths.push_back(kernel.time);
+    for (const std::string& path : paths)
+      if (const auto bytes = readFile(fs::is_directory(path) ? path + "/dispatch.json" : path))
+        texts += sha256Hex(*bytes);
+    const std::string launches = sha256Hex({reinterpret_cast<const std::uint8_t*>(texts.data()), texts.size()});
+    return fmt::format("launches {} budget {} candidates {} seed {} mutants {} perturbations {}{}{}",
+                       launches.substr(0, 12), seconds, arguments.candidates, arguments.seed, arguments.mutants,
+                       arguments.perturbations, arguments.noFinal ? " without final cases" : "",
                        arguments.moves.empty() ? "" : fmt::format(" moves {}", fmt::join(arguments.moves, ",")));
   }
 
@@ -95,7 +102,7 @@ class Bench {
     const auto result =
         report::parseResult(nlohmann::json::parse(bytes->begin(), bytes->end(), nullptr, false), kernel.name);
     return result && result->error.empty() && result->k0Sha256 == k0Hash && result->device == device->name() &&
-           result->options == optionsText();
+           result->options == optionsText(kernel);
   }
 
   /// A kernel that cannot be judged is a result of its own; only what concerns the whole run is an error here.
@@ -106,7 +113,7 @@ class Bench {
     result.title = kernel.title;
     result.device = device->name();
     result.modelled = device->modelled();
-    result.options = optionsText();
+    result.options = optionsText(kernel);
     auto k0 = object::CodeObject::load(kernel.object);
     if (k0) {
       result.k0Sha256 = sha256Hex(k0->bytes());

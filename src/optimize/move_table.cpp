@@ -6,12 +6,13 @@
 #include "optimize/moves/hoist_scalar.h"
 #include "optimize/moves/loops/batch_loads.h"
 #include "optimize/moves/loops/prefetch.h"
+#include "optimize/moves/memory/fold_addresses.h"
 #include "optimize/moves/memory/narrow_loads.h"
+#include "optimize/moves/resources/shrink_resources.h"
 #include "optimize/moves/scheduling/raise_priority.h"
 #include "optimize/moves/scheduling/relax_waits.h"
 #include "optimize/moves/scheduling/schedule.h"
 #include "optimize/moves/scheduling/trim_nops.h"
-#include "optimize/moves/shrink_resources.h"
 
 namespace asmevo::optimize {
 
@@ -20,6 +21,7 @@ const std::vector<const Move*>& moveTable() {
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
       &shrinkResourcesMove(),
+      &foldAddressesMove(),
       &narrowLoadsMove(),
       &deadCodeMove(),
       &hoistScalarMove(),

@@ -1,9 +1,9 @@
 // Every move on real kernels, and each move on programs small enough to say what it must and must not do.
 #include "optimize/moves/dead_code.h"
 #include "optimize/moves/hoist_scalar.h"
+#include "optimize/moves/resources/shrink_resources.h"
 #include "optimize/moves/scheduling/relax_waits.h"
 #include "optimize/moves/scheduling/schedule.h"
-#include "optimize/moves/shrink_resources.h"
 #include "optimize/optimize_support.h"
 #include "verify/proof/value_proof.h"
 #include "verify/verify_support.h"

@@ -37,6 +37,41 @@ std::optional<unsigned> leavingMask(const isa::Instruction& inst) {
   return inst.operands[2].index;
 }
 
+bool storesToGlobal(const isa::Instruction& inst) {
+  return (inst.isVectorMemory() && (inst.mayStore || inst.isAtomic())) ||
+         (inst.cls == InstClass::smem && inst.mayStore);
+}
+
+/// Can a store to global memory of the function come before a barrier? Then other waves' stores may be what a load
+/// behind the barrier is there for.
+bool storesReachBarrier(const program::Program& program, const program::Function& function) {
+  std::vector<program::BlockId> queue;
+  const auto barrierFrom = [&](program::BlockId id, std::size_t at) {
+    const auto& instrs = program.blocks[id].instrs;
+    return std::any_of(instrs.begin() + static_cast<std::ptrdiff_t>(at), instrs.end(),
+                       [](const program::Instr& instr) { return instr.inst->cls == InstClass::barrier; });
+  };
+  for (const program::BlockId id : function.blocks)
+    for (std::size_t i = 0; i < program.blocks[id].instrs.size(); ++i)
+      if (storesToGlobal(*program.blocks[id].instrs[i].inst)) {
+        if (barrierFrom(id, i))
+          return true;
+        queue.insert(queue.end(), program.blocks[id].successors.begin(), program.blocks[id].successors.end());
+        break;
+      }
+  std::set<program::BlockId> seen;
+  while (!queue.empty()) {
+    const program::BlockId id = queue.back();
+    queue.pop_back();
+    if (!seen.insert(id).second)
+      continue;
+    if (barrierFrom(id, 0))
+      return true;
+    queue.insert(queue.end(), program.blocks[id].successors.begin(), program.blocks[id].successors.end());
+  }
+  return false;
+}
+
 bool writesExec(const RegSet& writes) {
   return touches(writes, isa::sreg::execLo) || touches(writes, isa::sreg::execHi);
 }
@@ -64,16 +99,18 @@ std::optional<BlockLoop> blockLoopAt(const program::Program& program, const prog
   }
   for (std::size_t i = 0; i < loop.length; ++i) {
     const isa::Instruction& inst = *b.instrs[i].inst;
-    const bool storesGlobal =
-        (inst.isVectorMemory() && (inst.mayStore || inst.isAtomic())) || (inst.cls == InstClass::smem && inst.mayStore);
     const bool known = inst.cls != InstClass::unknown && inst.cls != InstClass::jump && inst.cls != InstClass::endpgm &&
                        inst.cls != InstClass::message && !inst.isBranch() && !inst.entersGprIdxMode();
-    if (!known || storesGlobal || inst.isLdsDma() || b.instrs[i].pcRef || inst.base.starts_with("s_setreg") ||
+    if (!known || storesToGlobal(inst) || inst.isLdsDma() || b.instrs[i].pcRef || inst.base.starts_with("s_setreg") ||
         inst.base.starts_with("s_set_gpr") || inst.base.starts_with("s_movrel") || inst.base.starts_with("v_movrel") ||
         inst.base.starts_with("buffer_inv") || inst.base.starts_with("buffer_wbl2") ||
         writesExec(inst.writes(accumOffset)))
       return std::nullopt;
   }
+  const bool hasBarrier =
+      std::ranges::any_of(b.instrs, [](const program::Instr& instr) { return instr.inst->cls == InstClass::barrier; });
+  if (hasBarrier && storesReachBarrier(program, function))
+    return std::nullopt;
   return loop;
 }
 

@@ -126,6 +126,13 @@ TEST(Prefetch, LeavesAloneWhatItMust) {
       << "a loaded value decides how often it turns";
 }
 
+/// A barrier may be what makes another wave's stores visible: not if no store comes before any.
+TEST(Prefetch, LoadsStayBehindABarrierThatStoresMayReach) {
+  EXPECT_FALSE(proposalsOf(*textFixture(loopText("4", "s_barrier"))).empty());
+  const auto stores = textFixture(loopText("4", "s_barrier", "", "global_store_dword v1, v4, s[2:3] offset:4032"));
+  EXPECT_TRUE(proposalsOf(*stores).empty());
+}
+
 /// VCC behind the loop may come from in front of it, as long as what runs ahead does not write it.
 TEST(Prefetch, FlagsOfOthersSurvive) {
   const std::string before = "v_cmp_eq_u32_e32 vcc, 0, v0", after = "v_cndmask_b32_e32 v4, 7, v4, vcc";
