@@ -63,7 +63,7 @@ struct Buffer {
   /// Size where that is more than `initial`: the rest is zero, takes memory only where the kernel touches it and is not
   /// read back. For launches of which a few sampled workgroups run.
   std::uint64_t sparseBytes = 0;
-  std::vector<SparsePiece> pieces; ///< copied into the sparse part at launch
+  std::vector<SparsePiece> pieces;              ///< copied into the sparse part at launch
   std::shared_ptr<const SharedContents> shared; ///< `initial` once more, see shareContents(); may be empty
 };
 

@@ -31,7 +31,7 @@ struct RunOptions {
   std::set<std::uint64_t> traceWorkgroups;        ///< dispatch indices of workgroups to trace
   std::vector<std::uint64_t> onlyWorkgroups;      ///< run only these (buffers are then partial); empty: all
   bool coverage = false;                          ///< count executions per instruction address
-  bool onlyTraces = false; ///< buffers are not read back and guard zones not checked
+  bool onlyTraces = false;                        ///< buffers are not read back and guard zones not checked
   bool fastMfma = false; ///< floating-point matrix instructions as f32 multiply-adds: quicker, not bit-exact
   /// A strict run, on one host thread: memory operations are delivered by its rule, and findings are reported.
   std::optional<StrictOptions> strict;

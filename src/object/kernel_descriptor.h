@@ -56,8 +56,8 @@ struct KernelDescriptor {
   void setEntryOffset(std::int64_t offset);
   /// Sets the granulated VGPR count (rounded up to the granule) and, on unified targets, accum_offset (multiple of 4).
   void setVgprs(const Target& target, unsigned total, unsigned accumOffset);
-  /// Sets the granulated SGPR count, VCC, FLAT_SCRATCH and XNACK_MASK included: GFX9 allocates 16 at a time and counts by
-  /// 8, GFX8 8 at a time; later targets ignore the field.
+  /// Sets the granulated SGPR count, VCC, FLAT_SCRATCH and XNACK_MASK included: GFX9 allocates 16 at a time and counts
+  /// by 8, GFX8 8 at a time; later targets ignore the field.
   void setSgprs(const Target& target, unsigned total);
 
   /// Every field as (".amdhsa_next_free_vgpr"-style name or description, value), for inspect.

@@ -20,21 +20,11 @@ const std::vector<const Move*>& moveTable() {
   // In the order the search tries them: resources first, since occupancy decides what is worth hiding; scheduling
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
-      &shrinkResourcesMove(),
-      &foldAddressesMove(),
-      &narrowLoadsMove(),
-      &deadCodeMove(),
-      &hoistScalarMove(),
-      &fuseIntegerMove(),
-      &packBf16Move(),
-      &propagateCopiesMove(),
-      &commonSubexpressionsMove(),
-      &pairFloatsMove(),
-      &batchLoadsMove(),
-      &prefetchMove(),
-      &scheduleMove(),
-      &relaxWaitsMove(),
-      &trimNopsMove(),
+      &shrinkResourcesMove(), &foldAddressesMove(),   &narrowLoadsMove(),
+      &deadCodeMove(),        &hoistScalarMove(),     &fuseIntegerMove(),
+      &packBf16Move(),        &propagateCopiesMove(), &commonSubexpressionsMove(),
+      &pairFloatsMove(),      &batchLoadsMove(),      &prefetchMove(),
+      &scheduleMove(),        &relaxWaitsMove(),      &trimNopsMove(),
       &raisePriorityMove(),
   };
   return table;

@@ -341,7 +341,7 @@ bool LoopAhead::finish(program::Program& edited) const {
   const MoveContext grown = kit.editedContext();
   const program::Function* after = kernelFunction(edited, context);
   std::size_t weakened = 0;
-  if (!after || !weakenWaits(edited, *after, grown, weakened))
+  if (!after || !weakenWaits(edited, *after, grown, weakened, true))
     return false;
   const auto uncovered = [&](const program::Program& which) {
     return program::uncoveredUses(which, *kernelFunction(which, context), accum).size();

@@ -18,11 +18,15 @@ std::string waitText(const isa::WaitCount& wait) {
 }
 
 bool weakenWaits(program::Program& program, const program::Function& function, const MoveContext& context,
-                 std::size_t& changed) {
+                 std::size_t& changed, bool vectorOnly) {
   auto required = program::requiredWaits(program, function, context.accumOffset);
   std::ranges::sort(required, std::greater<>{},
                     [](const program::WaitRequirement& r) { return std::pair(r.place.block, r.place.index); });
-  for (const auto& r : required) {
+  for (auto& r : required) {
+    if (vectorOnly) {
+      r.sufficient.lgkm = r.present.lgkm;
+      r.sufficient.exp = r.present.exp;
+    }
     if (r.present == r.sufficient)
       continue;
     auto& instrs = program.blocks[r.place.block].instrs;

@@ -13,8 +13,8 @@ namespace asmevo::optimize {
 std::string waitText(const isa::WaitCount& wait);
 
 /// Gives every wait of the function the weakest counts that suffice (program/analysis/waits.h) and drops idle ones.
-/// `changed` counts them. False where a wait cannot be assembled.
+/// `changed` counts them. False where a wait cannot be assembled. `vectorOnly`: vmcnt alone.
 bool weakenWaits(program::Program& program, const program::Function& function, const MoveContext& context,
-                 std::size_t& changed);
+                 std::size_t& changed, bool vectorOnly = false);
 
 } // namespace asmevo::optimize

@@ -3,6 +3,8 @@
 #include "optimize/edit/loop_ahead.h"
 #include "optimize/moves/move_support.h"
 
+#include <algorithm>
+
 namespace asmevo::optimize {
 
 namespace {
@@ -105,6 +107,12 @@ class Batch {
   std::vector<std::string> lanes; ///< EXEC of each turn, and behind the last
 };
 
+/// Results of LDS accesses wait for turns of their own: where a loop ends early is not where K0's waits stand.
+bool writesLds(const program::Block& block) {
+  return std::ranges::any_of(
+      block.instrs, [](const Instr& instr) { return instr.inst->cls == isa::InstClass::lds && instr.inst->mayStore; });
+}
+
 class BatchLoadsMove final : public Move {
  public:
   std::string_view name() const override { return "batch-loads"; }
@@ -124,7 +132,7 @@ class BatchLoadsMove final : public Move {
       return proposals;
     for (const BlockId id : hotBlocks(*function, context, 0.02)) {
       const auto loop = blockLoopAt(program, *function, id, kit.accumOffset());
-      if (!loop)
+      if (!loop || writesLds(program.blocks[id]))
         continue;
       for (const std::set<std::size_t>& loads : loadChoices(program, *loop, kit.accumOffset(), mostChoices)) {
         const auto slice = sliceOf(program, *loop, loads, kit.accumOffset());
