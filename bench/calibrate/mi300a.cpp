@@ -64,10 +64,10 @@ class Mi300a final : public Dataset {
   }
 
   std::vector<FreeParameter> freeParameters() const override {
-    // HBM: from below what streams reach (2.7 to 3.7 TB/s) to what MI300X with the same memory was measured at: its peak
-    // would fit the calibrated programs a little better, but neither relu nor vcopy's counters, which are not fitted.
-    // One XCD streams 338 B/clk by others' measurements. The dispatch rate is left at that of the traces: the rows hardly
-    // tell 8 from 16 clk.
+    // HBM: from below what streams reach (2.7 to 3.7 TB/s) to what MI300X with the same memory was measured at: its
+    // peak would fit the calibrated programs a little better, but neither relu nor vcopy's counters, which are not
+    // fitted. One XCD streams 338 B/clk by others' measurements. The dispatch rate is left at that of the traces: the
+    // rows hardly tell 8 from 16 clk.
     return {{"launch.floorMicroseconds", 2, 5},
             {"hbm.bytesPerSecond", 3e12, 4.65e12},
             {"fabric.bytesPerClkPerXcd", 320, 400}};

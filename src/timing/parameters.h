@@ -24,8 +24,7 @@ struct Parameters {
          mfmaNonXdlResultExtraPasses = 0, mfmaSrcCExtraPasses = 0;
   double barrierRelease = 0, sleepClkPerUnit = 0;
   double ldsBanks = 0, ldsLatency = 0, ldsWriteExtra = 0, ldsPortBytesPerClk = 0, ldsReadBytesPerClk = 0,
-         ldsAddressClk = 0, ldsQueue = 0,
-         ldsDirectClk = 0;
+         ldsAddressClk = 0, ldsQueue = 0, ldsDirectClk = 0;
   double smemCacheBytes = 0, smemLineBytes = 0, smemHit = 0, smemL2 = 0, smemMemory = 0, smemMall = 0;
   double l1Bytes = 0, l1LineBytes = 0, l1Sets = 0, l1Latency = 0, l1ClkPerSector = 0;
   double vmemAddressClk = 0, vmemQueue = 0, vmemInflightBytes = 0, vmemCounterMax = 0, lgkmCounterMax = 0,

@@ -68,9 +68,9 @@ struct ResourceUse {
 };
 
 struct Estimate {
-  double cycles = 0;       ///< whole dispatch, engine clocks, launch floor excluded
-  /// Where `cycles` would lie if every workgroup had been simulated: what sampling and extrapolation leave open. How far
-  /// the model itself is from hardware is not in it.
+  double cycles = 0; ///< whole dispatch, engine clocks, launch floor excluded
+  /// Where `cycles` would lie if every workgroup had been simulated: what sampling and extrapolation leave open. How
+  /// far the model itself is from hardware is not in it.
   double cyclesLow = 0, cyclesHigh = 0;
   double microseconds = 0; ///< cycles / clock + launch floor
   double cuCycles = 0;     ///< the sampled CU's busy time
@@ -107,8 +107,8 @@ struct Launch {
   unsigned vgprs = 0, sgprs = 0; ///< allocated per wave
   std::uint32_t ldsBytes = 0;    ///< per workgroup, static + dynamic
   bool warmData = true;          ///< earlier launches may have left the data in the Infinity Cache
-  double kernargClk = 0;         ///< first read of the kernel arguments where they lie in host memory; 0: like other data
-  double footprintBytes = 0;     ///< memory that the dispatch touches, where known; 0: judged from the traces
+  double kernargClk = 0;     ///< first read of the kernel arguments where they lie in host memory; 0: like other data
+  double footprintBytes = 0; ///< memory that the dispatch touches, where known; 0: judged from the traces
   /// Workgroups per dimension, dispatched over x first; {0, 0, 0}: one dimension.
   std::array<std::uint64_t, 3> grid{};
 };

@@ -70,7 +70,8 @@ TEST(Estimate, VectorAddReachesMemoryBandwidth) {
     EXPECT_GT(achieved, 0.7 * peak) << name;
     EXPECT_LE(achieved, 1.02 * peak) << name;
     EXPECT_TRUE(e.bound == "HBM" || e.bound == "fabric") << name;
-    EXPECT_NEAR(e.hbmBytes / VectorAdd::bytes(workgroups), 1, 0.08) << name << ": what L2 keeps at the end is not in it";
+    EXPECT_NEAR(e.hbmBytes / VectorAdd::bytes(workgroups), 1, 0.08)
+        << name << ": what L2 keeps at the end is not in it";
     EXPECT_NEAR(e.usedBytes / VectorAdd::bytes(workgroups), 1, 0.001) << name;
     EXPECT_NEAR(e.waveInstructions, workgroups * 4 * 10, 1) << name;
   }

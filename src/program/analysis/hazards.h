@@ -81,8 +81,8 @@ inline unsigned requiredWaitStates(const isa::Instruction& producer, const isa::
   return requiredHazard(producer, consumer, accumOffset, target).states;
 }
 
-/// Which distances to count: the manual's; those and LLVM's from an M0 write to an LDS-DMA, of which the manual's row 15
-/// names one direction only; all of LLVM's (Hazard::llvmOnly), which an edit is held to where K0 kept them.
+/// Which distances to count: the manual's; those and LLVM's from an M0 write to an LDS-DMA, of which the manual's row
+/// 15 names one direction only; all of LLVM's (Hazard::llvmOnly), which an edit is held to where K0 kept them.
 enum class HazardScope : std::uint8_t { manual, documented, withLlvm };
 
 /// The distance that a checker of executed or static code asks for: instructions (s_nop N is N + 1) that must issue

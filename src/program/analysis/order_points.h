@@ -1,8 +1,9 @@
 /// What may still be in flight where the order of memory operations means something to others.
 ///
-/// Such points are barriers, atomics, cache control, accesses with scope bits, messages and jumps to places unknown, for
-/// every operation; stores and LDS writes, for earlier writes (a store may be a flag); LDS accesses, for earlier LDS-DMA. A
-/// wait that is given up or weakened shows as a pair that was not there before: nothing here is wrong by itself.
+/// Such points are barriers, atomics, cache control, accesses with scope bits, messages and jumps to places unknown,
+/// for every operation; stores and LDS writes, for earlier writes (a store may be a flag); LDS accesses, for earlier
+/// LDS-DMA. A wait that is given up or weakened shows as a pair that was not there before: nothing here is wrong by
+/// itself.
 #pragma once
 
 #include "program/analysis/dataflow.h"
