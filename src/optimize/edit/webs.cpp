@@ -135,7 +135,10 @@ class WebBuilder {
       const Web::Place place = where[id];
       const isa::Instruction& inst = *block.instrs[place.instr].inst;
       const isa::Operand& operand = inst.operands[place.operand];
-      const RegisterTuple tuple = *tupleOf(operand);
+      const auto named = tupleOf(operand);
+      if (!named)
+        return std::nullopt;
+      const RegisterTuple& tuple = *named;
       if (!first && tuple.file != web.registers.file)
         return std::nullopt;
       web.registers.file = tuple.file;
