@@ -284,7 +284,11 @@ class Gate {
   /// `count`: do proved edits count, as nothing else than values is in doubt?
   void proveSingly(const std::vector<std::string>& names, bool count) {
     single = proveEdits(k0, k1, names, startsWholeWaves());
-    if (!verdict.counterexample)
+    // A part of an edit that adds blocks need not do what K0 does.
+    const auto reached = [](const program::Program& program) {
+      return std::ranges::count_if(program.blocks, &program::Block::reachable);
+    };
+    if (!verdict.counterexample && reached(pair.k1) <= reached(pair.k0))
       verdict.counterexample = single.counterexample;
     const bool some = std::ranges::any_of(single.byBlock,
                                           [](const auto& entry) { return entry.second.status == ProofStatus::proved; });

@@ -360,6 +360,8 @@ bool clobbersFlags(const program::Program& program, const RegisterKit& kit, cons
   return kit.liveness().liveIn[loop.block].intersects(flags) || kit.liveness().liveIn[loop.exit].intersects(flags);
 }
 
+namespace {
+
 std::vector<std::set<std::size_t>> loadChoices(const program::Program& program, const BlockLoop& loop,
                                                unsigned accumOffset, std::size_t most) {
   const auto& body = program.blocks[loop.block].instrs;
@@ -384,6 +386,37 @@ std::vector<std::set<std::size_t>> loadChoices(const program::Program& program, 
   for (const std::size_t load : all)
     add({load});
   return list;
+}
+
+} // namespace
+
+void proposeAhead(const program::Program& program, const MoveContext& context, std::size_t mostChoices,
+                  const std::function<std::vector<Proposal>(const AheadChoice&)>& propose,
+                  std::vector<Proposal>& proposals) {
+  const program::Function* function = kernelFunction(program, context);
+  if (!function)
+    return;
+  const WholeWaves waves = wholeWavesOf(context);
+  const RegisterKit kit(program, context, waves);
+  if (!kit.isKnown())
+    return;
+  for (const BlockId id : hotBlocks(*function, context, 0.02)) {
+    const auto loop = blockLoopAt(program, *function, id, kit.accumOffset());
+    if (!loop)
+      continue;
+    for (const std::set<std::size_t>& loads : loadChoices(program, *loop, kit.accumOffset(), mostChoices)) {
+      const auto slice = sliceOf(program, *loop, loads, kit.accumOffset());
+      if (!slice || clobbersFlags(program, kit, *loop, *slice))
+        continue;
+      const BlockId blocks[] = {id};
+      for (Proposal& proposal : propose({kit, *loop, *slice, kit.busyOver(blocks)})) {
+        std::tie(proposal.begin, proposal.end) = addressRange(program.blocks[id]);
+        if (waves == WholeWaves::assumed)
+          proposal.assumptions.emplace_back(wholeWavesAssumption);
+        proposals.push_back(std::move(proposal));
+      }
+    }
+  }
 }
 
 } // namespace asmevo::optimize

@@ -5,6 +5,7 @@
 #include "optimize/edit/loop_slice.h"
 #include "optimize/edit/registers.h"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -83,8 +84,17 @@ class LoopAhead {
 bool clobbersFlags(const program::Program& program, const RegisterKit& kit, const BlockLoop& loop,
                    const LoopSlice& slice);
 
-/// Sets of a loop's loads worth running ahead: all that have a slice, those of one size, single ones.
-std::vector<std::set<std::size_t>> loadChoices(const program::Program& program, const BlockLoop& loop,
-                                               unsigned accumOffset, std::size_t most);
+/// Hot loops of one block and sets of their loads worth running ahead (all that have a slice, those of one size, single
+/// ones; at most `mostChoices` of a loop). `propose` gives a proposal made of them, or nothing; place and assumptions
+/// are filled in. Empty where the kernel's registers are not known.
+struct AheadChoice {
+  const RegisterKit& kit;
+  const BlockLoop& loop;
+  const LoopSlice& slice;
+  isa::RegSet busy; ///< registers that the loop leaves no room for
+};
+void proposeAhead(const program::Program& program, const MoveContext& context, std::size_t mostChoices,
+                  const std::function<std::vector<Proposal>(const AheadChoice&)>& propose,
+                  std::vector<Proposal>& proposals);
 
 } // namespace asmevo::optimize

@@ -549,26 +549,6 @@ TermId TermTable::slt(TermId a, TermId b) {
   return intern(TermOp::slt, Sort::bit, 0, std::array{a, b});
 }
 
-TermId TermTable::select(TermId condition, TermId a, TermId b) {
-  if (const auto c = constantOf(condition))
-    return *c ? a : b;
-  if (nodes[condition].op == TermOp::not_)
-    return select(arg(condition, 0), b, a);
-  a = under(condition, a);
-  b = under(not_(condition), b);
-  if (a == b)
-    return a;
-  if (nodes[a].sort == Sort::bit) {
-    if (const auto c = constantOf(a))
-      return *c ? or_(condition, b) : and_(not_(condition), b);
-    if (const auto c = constantOf(b))
-      return *c ? or_(not_(condition), a) : and_(condition, a);
-  }
-  if (constantOf(a) == 1 && constantOf(b) == 0)
-    return nodes[a].sort == Sort::word ? bit(condition) : zext(bit(condition));
-  return intern(TermOp::select, nodes[a].sort, 0, std::array{condition, a, b});
-}
-
 TermId TermTable::unary(TermOp op, TermId a) {
   const Sort sort = nodes[a].sort;
   if (const auto c = constantOf(a)) {

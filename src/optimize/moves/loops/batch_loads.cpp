@@ -123,42 +123,27 @@ class BatchLoadsMove final : public Move {
   std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
     constexpr std::size_t mostCode = 1200, mostChoices = 3;
     std::vector<Proposal> proposals;
-    const program::Function* function = kernelFunction(program, context);
-    if (!function)
-      return proposals;
-    const WholeWaves waves = wholeWavesOf(context);
-    const RegisterKit kit(program, context, waves);
-    if (!kit.isKnown())
-      return proposals;
-    for (const BlockId id : hotBlocks(*function, context, 0.02)) {
-      const auto loop = blockLoopAt(program, *function, id, kit.accumOffset());
-      if (!loop || writesLds(program.blocks[id]))
-        continue;
-      for (const std::set<std::size_t>& loads : loadChoices(program, *loop, kit.accumOffset(), mostChoices)) {
-        const auto slice = sliceOf(program, *loop, loads, kit.accumOffset());
-        if (!slice || clobbersFlags(program, kit, *loop, *slice))
+    const auto propose = [&](const AheadChoice& choice) {
+      std::vector<Proposal> made;
+      const program::Block& block = program.blocks[choice.loop.block];
+      for (const unsigned turns : {8u, 4u, 2u}) {
+        if (writesLds(block) || block.instrs.size() * turns * 3 > mostCode)
           continue;
-        for (const unsigned turns : {8u, 4u, 2u}) {
-          if (program.blocks[id].instrs.size() * turns * 3 > mostCode)
-            continue;
-          LoopAhead parts(program, context, kit, *loop, *slice, turns);
-          Batch batch(parts, *loop, turns);
-          const BlockId blocks[] = {id};
-          isa::RegSet busy = kit.busyOver(blocks);
-          Proposal proposal;
-          proposal.program = program;
-          if (!parts.prepare(busy) || !batch.allocate(kit, busy) || !batch.build(proposal.program))
-            continue;
-          proposal.reason = fmt::format("unrolled {} times: {} loads a turn, those of all turns issued together, each "
-                                        "behind the loop's own test",
-                                        turns, parts.loads());
-          std::tie(proposal.begin, proposal.end) = addressRange(program.blocks[id]);
-          if (waves == WholeWaves::assumed)
-            proposal.assumptions.emplace_back(wholeWavesAssumption);
-          proposals.push_back(std::move(proposal));
-        }
+        LoopAhead parts(program, context, choice.kit, choice.loop, choice.slice, turns);
+        Batch batch(parts, choice.loop, turns);
+        isa::RegSet busy = choice.busy;
+        Proposal proposal;
+        proposal.program = program;
+        if (!parts.prepare(busy) || !batch.allocate(choice.kit, busy) || !batch.build(proposal.program))
+          continue;
+        proposal.reason = fmt::format("unrolled {} times: {} loads a turn, those of all turns issued together, each "
+                                      "behind the loop's own test",
+                                      turns, parts.loads());
+        made.push_back(std::move(proposal));
       }
-    }
+      return made;
+    };
+    proposeAhead(program, context, mostChoices, propose, proposals);
     return proposals;
   }
 };

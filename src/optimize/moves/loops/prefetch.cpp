@@ -43,40 +43,27 @@ class PrefetchMove final : public Move {
     constexpr std::size_t longestBody = 2000, mostChoices = 8;
     constexpr unsigned sets = 2;
     std::vector<Proposal> proposals;
-    const program::Function* function = kernelFunction(program, context);
-    if (!function)
-      return proposals;
-    const WholeWaves waves = wholeWavesOf(context);
-    const RegisterKit kit(program, context, waves);
-    if (!kit.isKnown())
-      return proposals;
-    for (const BlockId id : hotBlocks(*function, context, 0.02)) {
-      const auto loop = blockLoopAt(program, *function, id, kit.accumOffset());
-      if (!loop || loop->leaving || program.blocks[id].instrs.size() > longestBody)
-        continue;
-      for (const std::set<std::size_t>& loads : loadChoices(program, *loop, kit.accumOffset(), mostChoices)) {
-        auto slice = sliceOf(program, *loop, loads, kit.accumOffset());
-        if (!slice || clobbersFlags(program, kit, *loop, *slice))
-          continue;
-        LoopAhead parts(program, context, kit, *loop, *std::move(slice), sets);
-        const BlockId blocks[] = {id};
-        isa::RegSet busy = kit.busyOver(blocks);
-        if (!parts.prepare(busy))
-          continue;
-        const auto flag = kit.take(RegisterFile::sgpr, 1, busy);
-        Proposal proposal;
-        proposal.program = program;
-        if (!flag || !build(parts, *loop, registerText(*flag), proposal.program))
-          continue;
-        proposal.reason = fmt::format("{} loads issued an iteration earlier, into two sets of registers in turn; the "
-                                      "last iteration is peeled, so that nothing is read beyond the end",
-                                      parts.loads());
-        std::tie(proposal.begin, proposal.end) = addressRange(program.blocks[id]);
-        if (waves == WholeWaves::assumed)
-          proposal.assumptions.emplace_back(wholeWavesAssumption);
-        proposals.push_back(std::move(proposal));
-      }
-    }
+    const auto propose = [&](const AheadChoice& choice) {
+      std::vector<Proposal> made;
+      if (choice.loop.leaving || program.blocks[choice.loop.block].instrs.size() > longestBody)
+        return made;
+      LoopAhead parts(program, context, choice.kit, choice.loop, choice.slice, sets);
+      isa::RegSet busy = choice.busy;
+      if (!parts.prepare(busy))
+        return made;
+      const auto flag = choice.kit.take(RegisterFile::sgpr, 1, busy);
+      Proposal proposal;
+      proposal.program = program;
+      if (!flag || !build(parts, choice.loop, registerText(*flag), proposal.program))
+        return made;
+      proposal.reason =
+          fmt::format("{} loads issued an iteration earlier, into two sets of registers in turn; the last "
+                      "iteration is peeled, so that nothing is read beyond the end",
+                      parts.loads());
+      made.push_back(std::move(proposal));
+      return made;
+    };
+    proposeAhead(program, context, mostChoices, propose, proposals);
     return proposals;
   }
 };
