@@ -124,4 +124,12 @@ bool Instruction::leavesFunction() const {
   return cls == InstClass::jump || base == "s_trap";
 }
 
+bool isPureAlu(const Instruction& inst) {
+  const auto starts = [&](std::string_view prefix) { return std::string_view(inst.base).starts_with(prefix); };
+  const bool alu = inst.cls == InstClass::salu || inst.cls == InstClass::valu || inst.cls == InstClass::mfma;
+  return alu && !inst.mayLoad && !inst.mayStore && !starts("s_getpc") && !starts("s_setreg") && !starts("s_getreg") &&
+         !starts("s_set_gpr_idx") && !starts("s_setvskip") && !starts("s_movrel") && !starts("v_movrel") &&
+         !starts("s_sethalt") && !starts("s_cbranch");
+}
+
 } // namespace asmevo::isa

@@ -351,6 +351,46 @@ TEST(DeadCode, PartialWritesThatAreReadStay) {
   EXPECT_TRUE(fixture->propose(deadCodeMove()).empty());
 }
 
+/// v5 counts and nobody asks; s8 decides when the loop ends.
+TEST(DeadCode, WhatOnlyCountsItselfGoes) {
+  const auto fixture = textFixture(R"(
+  s_mov_b32 s8, 0
+  s_mov_b32 s9, 0
+  v_mov_b32_e32 v4, 0
+  v_mov_b32_e32 v5, v0
+.Ltop:
+  s_add_i32 s8, s8, 1
+  s_add_i32 s9, s9, 3
+  v_add_u32_e32 v5, s9, v5
+  v_add_u32_e32 v4, s8, v4
+  s_cmp_lg_u32 s8, 4
+  s_cbranch_scc1 .Ltop
+  global_store_dword v1, v4, s[2:3]
+)");
+  const auto proposals = fixture->propose(deadCodeMove());
+  ASSERT_EQ(proposals.size(), 1u);
+  EXPECT_EQ(tail(*fixture, proposals[0].program, "s_mov_b32 s8"),
+            (Lines{"s_mov_b32 s8, 0", "v_mov_b32_e32 v4, 0", "s_add_i32 s8, s8, 1", "v_add_u32_e32 v4, s8, v4",
+                   "s_cmp_lg_u32 s8, 4", "s_cbranch_scc1", "global_store_dword v1, v4, s[2:3]", "s_endpgm"}));
+}
+
+/// What is written over in all lanes is dead where waves are whole, and only there.
+TEST(DeadCode, OldValuesOfInactiveLanesCountWhereWavesMayBePartial) {
+  const auto fixture = textFixture(R"(
+  v_mov_b32_e32 v4, v0
+  v_mov_b32_e32 v4, v1
+  global_store_dword v1, v4, s[2:3]
+)");
+  EXPECT_TRUE(fixture->propose(deadCodeMove()).empty());
+  MoveContext context = fixture->context();
+  context.launches = &fixture->dispatch;
+  const auto proposals = deadCodeMove().propose(fixture->program, context);
+  ASSERT_EQ(proposals.size(), 1u);
+  EXPECT_FALSE(proposals[0].assumptions.empty());
+  EXPECT_EQ(tail(*fixture, proposals[0].program, "v_mov_b32_e32 v4"),
+            (Lines{"v_mov_b32_e32 v4, v1", "global_store_dword v1, v4, s[2:3]", "s_endpgm"}));
+}
+
 /// Four turns of a loop that uses s9.
 std::string loop(const std::string& before, const std::string& top, const std::string& bottom = "") {
   return "  s_mov_b32 s10, 4\n  v_mov_b32_e32 v4, 0\n" + before + "\n.Lloop:\n" + top +

@@ -3,6 +3,7 @@
 #include "optimize/edit/waits.h"
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
+#include "program/analysis/in_flight.h"
 #include "program/analysis/wait_lint.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ using program::Instr;
 LoopAhead::LoopAhead(const program::Program& p, const MoveContext& c, const RegisterKit& k, const BlockLoop& l,
                      LoopSlice s, unsigned n)
     : program(p), context(c), kit(k), loop(l), slice(std::move(s)), sets(n), accum(k.accumOffset()),
-      body(p.blocks[l.block].instrs) {}
+      body(p.blocks[l.block].instrs), exec(p, *kernelFunction(p, c), k.waves() != WholeWaves::unknown),
+      full(exec.fullBefore(l.block)) {}
 
 void LoopAhead::addTo(std::vector<Group>& which, const RegisterTuple& tuple) const {
   const unsigned step = alignmentOf(tuple.file, tuple.count, context.object.target());
@@ -67,6 +69,17 @@ bool readsAcrossLanes(const isa::Instruction& inst) {
          base.starts_with("v_swap");
 }
 
+/// Of a source operand, what its half selections take: both dwords, or one of them (packed f32).
+isa::RegSet selected(const isa::Instruction& inst, std::size_t operand, const RegisterTuple& tuple, unsigned accum) {
+  const std::string_view base = inst.base;
+  const bool packed = base == "v_pk_fma_f32" || base == "v_pk_mul_f32" || base == "v_pk_add_f32";
+  if (!packed || tuple.count != 2 || operand == 0)
+    return unitsOf(tuple, accum);
+  const bool low = ((inst.mods.opSel >> (operand - 1)) & 1) != 0,
+             high = ((inst.mods.opSelHi >> (operand - 1)) & 1) != 0;
+  return low == high ? unitsOf({tuple.file, tuple.first + (low ? 1U : 0U), 1}, accum) : unitsOf(tuple, accum);
+}
+
 /// Turns lanes off and none on.
 bool narrowsExec(const isa::Instruction& inst) {
   const auto isExec = [&](std::size_t o) {
@@ -80,33 +93,39 @@ bool narrowsExec(const isa::Instruction& inst) {
 } // namespace
 
 /// May one of these registers be read behind the loop as the loop left it? A write covers the reads of the lanes that
-/// it was made in: until EXEC gets others.
+/// it was made in: until EXEC gets others, or all if it was made in all lanes.
 bool LoopAhead::isReadBehind(const isa::RegSet& units) const {
-  std::map<BlockId, isa::RegSet> covered{{loop.exit, {}}};
+  struct Covered {
+    isa::RegSet lanes, all; ///< in the lanes that are on now, and in all
+    bool operator==(const Covered&) const = default;
+  };
+  std::map<BlockId, Covered> covered{{loop.exit, {}}};
   std::vector<BlockId> queue = {loop.exit};
   while (!queue.empty()) {
     const BlockId id = queue.back();
     queue.pop_back();
     if (program.blocks[id].opaque)
       return true;
-    isa::RegSet now = covered.at(id);
-    for (const Instr& instr : program.blocks[id].instrs) {
-      const isa::Instruction& inst = *instr.inst;
+    Covered now = covered.at(id);
+    const std::vector<bool> inAll = exec.fullBefore(id);
+    for (std::size_t i = 0; i < program.blocks[id].instrs.size(); ++i) {
+      const isa::Instruction& inst = *program.blocks[id].instrs[i].inst;
       isa::RegSet open = inst.reads(accum) & units;
-      if (!readsAcrossLanes(inst))
-        open.remove(now);
-      if (open.any() || inst.leavesFunction() || inst.cls == isa::InstClass::unknown)
+      if (open.remove(readsAcrossLanes(inst) && !inAll[i] ? now.all : now.lanes).any() || inst.leavesFunction() ||
+          inst.cls == isa::InstClass::unknown)
         return true;
       const isa::RegSet writes = inst.writes(accum);
       if ((writes.test(isa::sreg::execLo) || writes.test(isa::sreg::execHi)) && !narrowsExec(inst))
-        now = {};
-      now |= writes & units;
+        now.lanes = now.all;
+      now.lanes |= writes & units;
+      if (inAll[i])
+        now.all |= writes & units;
     }
     for (const BlockId next : program.blocks[id].successors) {
       if (next == loop.block)
         continue;
       const auto [it, fresh] = covered.emplace(next, now);
-      isa::RegSet both = it->second & now;
+      const Covered both{it->second.lanes & now.lanes, it->second.all & now.all};
       if (!fresh && both == it->second)
         continue;
       it->second = both;
@@ -135,7 +154,7 @@ bool LoopAhead::findUses() {
     isa::RegSet carried = tracked; // from the last iteration, until the body gives its lanes something else
     for (std::size_t i = 0; i < load; ++i) {
       const isa::Instruction& other = *body[i].inst;
-      const bool seesOff = readsAcrossLanes(other) && (loop.leaving || kit.waves() == WholeWaves::unknown);
+      const bool seesOff = readsAcrossLanes(other) && !full[i];
       if (other.reads(accum).intersects(seesOff ? tracked : carried))
         return false;
       carried.remove(other.writes(accum));
@@ -165,13 +184,12 @@ bool LoopAhead::followUses(std::size_t i, isa::RegSet& tracked) {
     uses[i].insert(o);
     mine[i] |= units & tracked;
     unexplained.remove(units);
-    strangers[i] |= units;
+    strangers[i] |= selected(inst, o, *tuple, accum);
   }
   if (const auto found = strangers.find(i); found != strangers.end())
     found->second.remove(mine[i]);
   // What lanes that are off hold is another thing in the new registers.
-  if (const auto found = uses.find(i);
-      found != uses.end() && readsAcrossLanes(inst) && (loop.leaving || kit.waves() == WholeWaves::unknown))
+  if (const auto found = uses.find(i); found != uses.end() && readsAcrossLanes(inst) && !full[i])
     return false;
   if (unexplained.any()) // implicitly, or a destination whose old value counts
     return false;
@@ -258,36 +276,60 @@ std::string LoopAhead::leavingText() const {
   return registerText(group ? RegisterTuple{RegisterFile::sgpr, placeOf(*group, mask, 0), 2} : mask);
 }
 
-bool LoopAhead::ahead(std::vector<Instr>& into, unsigned set) const {
-  std::set<std::size_t> order = slice.work;
-  order.insert(slice.loads.begin(), slice.loads.end());
-  for (const std::size_t i : order) {
-    const isa::Instruction& inst = *body[i].inst;
-    const bool isLoad = slice.loads.contains(i);
-    std::vector<OperandRename> renames;
-    for (std::size_t o = 0; o < inst.operands.size(); ++o) {
-      const auto tuple = tupleOf(inst.operands[o]);
-      if (!tuple)
-        continue;
-      if (isLoad && o == 0)
-        renames.push_back({o, placeOf(*groupOf(brought, *tuple), *tuple, set), tuple->file});
-      else if (const Group* group = groupOf(groups, *tuple))
-        renames.push_back({o, placeOf(*group, *tuple, 0), tuple->file});
-    }
-    auto renamed = renameOperands(inst, renames, context.codec);
-    if (!renamed)
-      return false;
-    Instr instr;
-    instr.inst = *renamed;
-    into.push_back(instr);
+/// Nothing behind it in the slice writes what it reads: its registers still hold its address at the end of the slice.
+bool LoopAhead::isLate(std::size_t load) const {
+  const isa::RegSet reads = body[load].inst->reads(accum);
+  return std::none_of(slice.work.upper_bound(load), slice.work.end(),
+                      [&](std::size_t i) { return body[i].inst->writes(accum).intersects(reads); });
+}
+
+bool LoopAhead::aheadOne(std::vector<Instr>& into, std::size_t i, unsigned set) const {
+  const isa::Instruction& inst = *body[i].inst;
+  const bool isLoad = slice.loads.contains(i);
+  std::vector<OperandRename> renames;
+  for (std::size_t o = 0; o < inst.operands.size(); ++o) {
+    const auto tuple = tupleOf(inst.operands[o]);
+    if (!tuple)
+      continue;
+    if (isLoad && o == 0)
+      renames.push_back({o, placeOf(*groupOf(brought, *tuple), *tuple, set), tuple->file});
+    else if (const Group* group = groupOf(groups, *tuple))
+      renames.push_back({o, placeOf(*group, *tuple, 0), tuple->file});
   }
+  auto renamed = renameOperands(inst, renames, context.codec);
+  if (!renamed)
+    return false;
+  Instr instr;
+  instr.inst = *renamed;
+  into.push_back(instr);
   return true;
 }
 
-bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddresses) const {
+bool LoopAhead::ahead(std::vector<Instr>& into, unsigned set, bool withLate) const {
+  std::set<std::size_t> order = slice.work;
+  for (const std::size_t load : slice.loads)
+    if (withLate || !isLate(load))
+      order.insert(load);
+  return std::ranges::all_of(order, [&](std::size_t i) { return aheadOne(into, i, set); }) &&
+         (!loop.testsVcc || assemble(into, "s_cmp_lg_u64 vcc, 0"));
+}
+
+bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddresses, std::optional<Next> next) const {
+  // Loads of the next iteration that nothing else of the counter was issued behind.
+  std::size_t left = 0;
+  if (next)
+    left = static_cast<std::size_t>(
+        std::ranges::count_if(slice.loads, [&](std::size_t load) { return next->withLate || !isLate(load); }));
+  const auto strongWait = [&] { return static_cast<std::uint8_t>(std::min<std::size_t>(left, 62)); };
   for (std::size_t i = 0; i < loop.length; ++i) {
-    if (slice.loads.contains(i))
+    if (slice.loads.contains(i)) {
+      if (next && !next->withLate && isLate(i)) {
+        if (!aheadOne(into, i, next->set))
+          return false;
+        ++left;
+      }
       continue;
+    }
     Instr instr = body[i];
     if (!keepsAddresses)
       instr.address = program::noAddress;
@@ -295,7 +337,7 @@ bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddr
     if (inst.cls == isa::InstClass::waitcnt && inst.base == "s_waitcnt") {
       isa::WaitCount wait = inst.waitCount();
       if (wait.vm < 63)
-        wait.vm = 0;
+        wait.vm = strongWait();
       auto strong = context.codec.assemble(waitText(wait));
       if (!strong)
         return false;
@@ -315,10 +357,12 @@ bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddr
             return false;
       }
       auto renamed = renameOperands(inst, renames, context.codec);
-      if (!renamed || !assemble(into, "s_waitcnt vmcnt(0)"))
+      if (!renamed || !assemble(into, fmt::format("s_waitcnt vmcnt({})", strongWait())))
         return false;
       instr.inst = *renamed;
     }
+    if (program::countingOf(inst).counts[static_cast<std::size_t>(program::Counter::vm)])
+      left = 0;
     into.push_back(instr);
   }
   return true;
@@ -337,16 +381,7 @@ void LoopAhead::insertBlocks(program::Program& edited, BlockId count) const {
 }
 
 bool LoopAhead::finish(program::Program& edited) const {
-  edited.relink();
-  const MoveContext grown = kit.editedContext();
-  const program::Function* after = kernelFunction(edited, context);
-  std::size_t weakened = 0;
-  if (!after || !weakenWaits(edited, *after, grown, weakened, true))
-    return false;
-  const auto uncovered = [&](const program::Program& which) {
-    return program::uncoveredUses(which, *kernelFunction(which, context), accum).size();
-  };
-  return uncovered(edited) <= uncovered(program) && repairWaitStates(program, edited, grown);
+  return settle(program, edited, kit.editedContext(), true);
 }
 
 bool clobbersFlags(const program::Program& program, const RegisterKit& kit, const BlockLoop& loop,

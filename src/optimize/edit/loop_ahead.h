@@ -4,6 +4,7 @@
 
 #include "optimize/edit/loop_slice.h"
 #include "optimize/edit/registers.h"
+#include "program/analysis/exec_mask.h"
 
 #include <functional>
 #include <map>
@@ -25,12 +26,19 @@ class LoopAhead {
   /// In front of the loop: its state copied into the slice's registers, behind a complete wait.
   bool enter(std::vector<program::Instr>& into) const;
   /// The slice of the next iteration, its loads into a set. Leaves in SCC what the loop's scalar test says, or in
-  /// leavingText() the lanes that leave.
-  bool ahead(std::vector<program::Instr>& into, unsigned set) const;
+  /// leavingText() the lanes that leave. Without the late loads where `withLate` is off: iteration() has them then.
+  bool ahead(std::vector<program::Instr>& into, unsigned set, bool withLate = true) const;
   std::string leavingText() const;
-  /// The rest of an iteration, whose loads came from a set, without the branch and what changes EXEC. Its waits for
-  /// vector memory are complete ones, to be weakened.
-  bool iteration(std::vector<program::Instr>& into, unsigned set, bool keepsAddresses) const;
+  /// The loads of the next iteration, as they stand in and in front of an iteration.
+  struct Next {
+    unsigned set = 0;
+    bool withLate = false; ///< ahead() had them too; else they go where the loop has them: a load queue that is full
+                           ///< does not hold up what stands between them
+  };
+  /// The rest of an iteration, whose loads came from a set, without the branch and what changes EXEC. Where it waited
+  /// for vector memory it waits for all of it but the `next` loads, which ahead() left in flight; to be weakened.
+  bool iteration(std::vector<program::Instr>& into, unsigned set, bool keepsAddresses,
+                 std::optional<Next> next = std::nullopt) const;
 
   /// Appends one instruction, or a branch to a block.
   bool assemble(std::vector<program::Instr>& into, const std::string& text) const;
@@ -64,6 +72,8 @@ class LoopAhead {
   bool followUses(std::size_t i, isa::RegSet& tracked);
   bool makeGroups();
   bool allocate(std::vector<Group>& groups, unsigned copies, isa::RegSet& busy) const;
+  bool aheadOne(std::vector<program::Instr>& into, std::size_t i, unsigned set) const;
+  bool isLate(std::size_t load) const;
 
   const program::Program& program;
   const MoveContext& context;
@@ -72,6 +82,8 @@ class LoopAhead {
   LoopSlice slice;
   unsigned sets, accum;
   const std::vector<program::Instr>& body;
+  program::ExecMask exec;
+  std::vector<bool> full;                             ///< are all lanes on, by instruction of the body
   std::vector<Group> groups;                          ///< registers of the slice
   std::vector<Group> brought;                         ///< what the loads bring, with what stands beside it in operands
   isa::RegSet destinations;                           ///< of the loads

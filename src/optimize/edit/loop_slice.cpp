@@ -13,14 +13,6 @@ using isa::RegSet;
 
 constexpr unsigned scc = isa::sreg::scc;
 
-/// Acts on each lane by itself, and on scalars: running it again elsewhere under the same EXEC gives the same.
-bool isLaneWise(const isa::Instruction& inst) {
-  const std::string_view base = inst.base;
-  return isPureAlu(inst) && inst.cls != InstClass::mfma && inst.mods.dpp == isa::DppCtrl::none &&
-         !base.starts_with("v_readlane") && !base.starts_with("v_writelane") && !base.starts_with("v_permlane") &&
-         !base.starts_with("v_accvgpr") && !base.starts_with("v_swap");
-}
-
 bool touches(const RegSet& set, unsigned unit) {
   return set.test(unit);
 }
@@ -37,13 +29,24 @@ std::optional<unsigned> leavingMask(const isa::Instruction& inst) {
   return inst.operands[2].index;
 }
 
+bool writesExec(const RegSet& writes) {
+  return touches(writes, isa::sreg::execLo) || touches(writes, isa::sreg::execHi);
+}
+
+} // namespace
+
+bool isRepeatable(const isa::Instruction& inst) {
+  const std::string_view base = inst.base;
+  return isPureAlu(inst) && inst.cls != InstClass::mfma && inst.mods.dpp == isa::DppCtrl::none &&
+         !base.starts_with("v_readlane") && !base.starts_with("v_writelane") && !base.starts_with("v_permlane") &&
+         !base.starts_with("v_accvgpr") && !base.starts_with("v_swap");
+}
+
 bool storesToGlobal(const isa::Instruction& inst) {
   return (inst.isVectorMemory() && (inst.mayStore || inst.isAtomic())) ||
          (inst.cls == InstClass::smem && inst.mayStore);
 }
 
-/// Can a store to global memory of the function come before a barrier? Then other waves' stores may be what a load
-/// behind the barrier is there for.
 bool storesReachBarrier(const program::Program& program, const program::Function& function) {
   std::vector<program::BlockId> queue;
   const auto barrierFrom = [&](program::BlockId id, std::size_t at) {
@@ -72,12 +75,6 @@ bool storesReachBarrier(const program::Program& program, const program::Function
   return false;
 }
 
-bool writesExec(const RegSet& writes) {
-  return touches(writes, isa::sreg::execLo) || touches(writes, isa::sreg::execHi);
-}
-
-} // namespace
-
 std::optional<BlockLoop> blockLoopAt(const program::Program& program, const program::Function& function,
                                      program::BlockId block, unsigned accumOffset) {
   const program::Block& b = program.blocks[block];
@@ -88,13 +85,18 @@ std::optional<BlockLoop> blockLoopAt(const program::Program& program, const prog
   if (!branch.target || *branch.target != block)
     return std::nullopt;
   const std::string_view base = branch.inst->base;
-  BlockLoop loop{block, block + 1, base == "s_cbranch_scc1", b.instrs.size() - 1, std::nullopt};
+  BlockLoop loop{.block = block,
+                 .exit = block + 1,
+                 .repeatsOnOne = base == "s_cbranch_scc1" || base == "s_cbranch_vccnz",
+                 .testsVcc = base.starts_with("s_cbranch_vcc"),
+                 .length = b.instrs.size() - 1,
+                 .leaving = std::nullopt};
   if (base == "s_cbranch_execnz") {
     loop.leaving = leavingMask(*b.instrs[b.instrs.size() - 2].inst);
     if (!loop.leaving || b.instrs.size() < 3)
       return std::nullopt;
     --loop.length;
-  } else if (base != "s_cbranch_scc1" && base != "s_cbranch_scc0") {
+  } else if (!base.starts_with("s_cbranch_scc") && !loop.testsVcc) {
     return std::nullopt;
   }
   for (std::size_t i = 0; i < loop.length; ++i) {
@@ -130,7 +132,7 @@ std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoo
       const RegSet writes = inst.writes(accumOffset);
       if (!writes.intersects(needed))
         continue;
-      pure = pure && isLaneWise(inst);
+      pure = pure && isRepeatable(inst);
       slice.work.insert(i);
       needed.remove(writes);
       RegSet reads = inst.reads(accumOffset);
@@ -142,6 +144,9 @@ std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoo
   if (loop.leaving) {
     end.set(*loop.leaving);
     end.set(*loop.leaving + 1);
+  } else if (loop.testsVcc) {
+    end.set(isa::sreg::vccLo);
+    end.set(isa::sreg::vccHi);
   } else {
     end.set(scc);
   }

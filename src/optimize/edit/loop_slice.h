@@ -13,7 +13,8 @@ namespace asmevo::optimize {
 /// A loop of one block, repeated by a scalar condition or, where `leaving` is set, as long as lanes are left.
 struct BlockLoop {
   program::BlockId block = 0, exit = 0;
-  bool repeatsOnOne = true; ///< s_cbranch_scc1 takes the back edge
+  bool repeatsOnOne = true; ///< s_cbranch_scc1 or s_cbranch_vccnz takes the back edge
+  bool testsVcc = false;    ///< s_cbranch_vcc*
   std::size_t length = 0;   ///< of the body, without the branch and what changes EXEC in front of it
   /// First of the two SGPRs with the lanes that leave: the block ends in s_andn2_b64 exec, exec, s[n:n+1] and
   /// s_cbranch_execnz.
@@ -24,6 +25,16 @@ struct BlockLoop {
 /// mode changes, stores to memory that a load may see, indexed registers.
 std::optional<BlockLoop> blockLoopAt(const program::Program& program, const program::Function& function,
                                      program::BlockId block, unsigned accumOffset);
+
+/// Acts on each lane by itself, and on scalars: running it again elsewhere under the same EXEC gives the same.
+bool isRepeatable(const isa::Instruction& inst);
+
+/// Stores to memory that other waves see, atomics among them.
+bool storesToGlobal(const isa::Instruction& inst);
+
+/// Can a store to global memory of the function come before a barrier? Then other waves' stores may be what a load
+/// behind the barrier is there for.
+bool storesReachBarrier(const program::Program& program, const program::Function& function);
 
 /// Instructions of a body, by position, in order.
 struct LoopSlice {

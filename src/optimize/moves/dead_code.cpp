@@ -1,8 +1,10 @@
 #include "optimize/moves/dead_code.h"
 
+#include "optimize/edit/registers.h"
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
 #include "program/analysis/dataflow.h"
+#include "program/analysis/exec_mask.h"
 #include "program/analysis/liveness.h"
 #include "verify/proof/symbolic.h"
 
@@ -21,7 +23,9 @@ struct Removal {
 };
 
 /// Backwards over the block: an instruction whose results are all dead does not keep its sources alive either.
-void markDead(const program::Block& block, isa::RegSet live, unsigned accumOffset, Removal& removal) {
+/// `allLanes`: by instruction, are all lanes on? A vector instruction then leaves nothing of what it writes over.
+void markDead(const program::Block& block, const std::vector<bool>& allLanes, isa::RegSet live, unsigned accumOffset,
+              Removal& removal) {
   for (std::size_t i = block.instrs.size(); i-- > 0;) {
     const isa::Instruction& inst = *block.instrs[i].inst;
     const isa::RegSet writes = inst.writes(accumOffset);
@@ -32,7 +36,7 @@ void markDead(const program::Block& block, isa::RegSet live, unsigned accumOffse
     }
     if (removal.remove[i])
       continue;
-    live.remove(inst.kills(accumOffset));
+    live.remove(allLanes[i] && !removal.keep[i] ? writes : inst.kills(accumOffset));
     live |= inst.reads(accumOffset);
   }
 }
@@ -71,15 +75,35 @@ class DeadCodeMove final : public Move {
     const program::Function* function = kernelFunction(program, context);
     if (!function)
       return {};
-    const program::Liveness liveness = program::liveness(program, *function, context.accumOffset);
+    std::vector<Proposal> proposals;
+    std::size_t found = 0;
+    const WholeWaves waves = wholeWavesOf(context);
+    for (const WholeWaves known : {WholeWaves::unknown, waves}) {
+      std::size_t removed = 0;
+      auto proposal = without(program, context, *function, known != WholeWaves::unknown, removed);
+      if (!proposal || removed <= found)
+        continue;
+      found = removed;
+      if (known == WholeWaves::assumed)
+        proposal->assumptions.emplace_back(wholeWavesAssumption);
+      proposals.push_back(std::move(*proposal));
+    }
+    return proposals;
+  }
+
+ private:
+  static std::optional<Proposal> without(const program::Program& program, const MoveContext& context,
+                                         const program::Function& function, bool wholeWaves, std::size_t& removed) {
+    const program::Liveness liveness = program::usefulness(program, function, context.accumOffset, wholeWaves);
+    const program::ExecMask exec(program, function, wholeWaves);
     // Where operands do not name the registers that vector instructions use, nothing is known to be dead.
     const bool vectorsUnknown =
-        program::usesGprIndexing(program, *function) || program::maySkipVectors(program, *function);
+        program::usesGprIndexing(program, function) || program::maySkipVectors(program, function);
     Proposal all;
     all.program = program;
     Removal sum;
     all.begin = program::noAddress;
-    for (const program::BlockId id : function->blocks) {
+    for (const program::BlockId id : function.blocks) {
       const program::Block& block = program.blocks[id];
       if (block.opaque)
         continue;
@@ -90,7 +114,7 @@ class DeadCodeMove final : public Move {
         for (std::size_t i = 0; i < block.instrs.size(); ++i)
           removal.keep[i] = block.instrs[i].inst->cls != isa::InstClass::salu;
       markRedundant(block, context.accumOffset, removal);
-      markDead(block, liveness.liveOut[id], context.accumOffset, removal);
+      markDead(block, exec.fullBefore(id), liveness.liveOut[id], context.accumOffset, removal);
       markBranchToNext(program, id, removal);
       if (!removal.total())
         continue;
@@ -104,20 +128,18 @@ class DeadCodeMove final : public Move {
       all.begin = std::min(all.begin, begin);
       all.end = std::max(all.end, end);
     }
-    if (!sum.total())
-      return {};
+    removed = sum.total();
+    if (!removed)
+      return std::nullopt;
     all.program.relink();
     if (!repairWaitStates(program, all.program, context))
-      return {};
+      return std::nullopt;
     all.reason =
         fmt::format("deleted {} dead and {} redundant ALU instructions and {} branches to the next instruction",
                     sum.dead, sum.redundant, sum.branches);
-    std::vector<Proposal> proposals;
-    proposals.push_back(std::move(all));
-    return proposals;
+    return all;
   }
 
- private:
   static void markBranchToNext(const program::Program& program, program::BlockId id, Removal& removal) {
     const program::Block& block = program.blocks[id];
     if (block.instrs.empty() || id + 1 >= program.blocks.size() || program.blocks[id + 1].section != block.section)

@@ -17,15 +17,4 @@ std::vector<program::BlockId> hotBlocks(const program::Function& function, const
   return blocks;
 }
 
-bool isPureAlu(const isa::Instruction& inst) {
-  const auto starts = [&](std::string_view prefix) {
-    return std::string_view(inst.base).substr(0, prefix.size()) == prefix;
-  };
-  const bool alu =
-      inst.cls == isa::InstClass::salu || inst.cls == isa::InstClass::valu || inst.cls == isa::InstClass::mfma;
-  return alu && !inst.mayLoad && !inst.mayStore && !starts("s_getpc") && !starts("s_setreg") && !starts("s_getreg") &&
-         !starts("s_set_gpr_idx") && !starts("s_setvskip") && !starts("s_movrel") && !starts("v_movrel") &&
-         !starts("s_sethalt") && !starts("s_cbranch");
-}
-
 } // namespace asmevo::optimize

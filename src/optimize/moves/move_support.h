@@ -25,7 +25,4 @@ const program::Function* kernelFunction(const program::Program& program, const M
 std::vector<program::BlockId> hotBlocks(const program::Function& function, const MoveContext& context,
                                         double minimumShare);
 
-/// Value-free scalar and vector ALU work: deleting it when its results are unused changes nothing.
-bool isPureAlu(const isa::Instruction& inst);
-
 } // namespace asmevo::optimize

@@ -12,9 +12,9 @@ class LivenessProblem {
   static constexpr Direction direction = Direction::backward;
   using State = isa::RegSet;
 
-  LivenessProblem(const Program& p, const Function& f, unsigned accum, bool wholeWaves)
+  LivenessProblem(const Program& p, const Function& f, unsigned accum, bool wholeWaves, bool onlyUseful = false)
       : program(p), accumOffset(accum), indexing(usesGprIndexing(p, f)), skipping(maySkipVectors(p, f)),
-        exec(p, f, wholeWaves) {
+        useful(onlyUseful), exec(p, f, wholeWaves) {
     vgprs.setRange(isa::vgprBase, isa::regUnitCount - isa::vgprBase);
   }
 
@@ -67,6 +67,9 @@ class LivenessProblem {
     }
     const bool isVector = inst.cls == isa::InstClass::valu || inst.cls == isa::InstClass::mfma ||
                           inst.cls == isa::InstClass::lds || inst.isVectorMemory();
+    if (useful && !(isVector && (indexing || skipping)) && isPureAlu(inst) && inst.writeRanges.size() &&
+        !inst.writes(accumOffset).intersects(live))
+      return;
     if (!(isVector && (indexing || skipping))) {
       live.remove(inst.kills(accumOffset));
       if (execAllOnes && isVector)
@@ -84,18 +87,19 @@ class LivenessProblem {
 
   const Program& program;
   unsigned accumOffset;
-  bool indexing, skipping;
+  bool indexing, skipping, useful;
   ExecMask exec;
   isa::RegSet vgprs;
 };
 
 } // namespace
 
-Liveness liveness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves) {
+namespace {
+
+Liveness solve(const Program& program, const Function& function, LivenessProblem problem) {
   Liveness result;
   result.liveIn.resize(program.blocks.size());
   result.liveOut.resize(program.blocks.size());
-  LivenessProblem problem(program, function, accumOffset, wholeWaves);
   Solver<LivenessProblem> solver(program, reversePostOrder(program, function), problem);
   solver.run();
   for (const BlockId id : solver.blocks()) {
@@ -104,6 +108,16 @@ Liveness liveness(const Program& program, const Function& function, unsigned acc
     problem.transfer(id, result.liveIn[id], solver);
   }
   return result;
+}
+
+} // namespace
+
+Liveness liveness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves) {
+  return solve(program, function, LivenessProblem(program, function, accumOffset, wholeWaves));
+}
+
+Liveness usefulness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves) {
+  return solve(program, function, LivenessProblem(program, function, accumOffset, wholeWaves, true));
 }
 
 std::vector<isa::RegSet> liveBefore(const Program& program, const Function& function, const Liveness& liveness,

@@ -22,6 +22,10 @@ struct Liveness {
 /// `wholeWaves`: see ExecMask.
 Liveness liveness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves = false);
 
+/// Units whose values matter: read by something that does more than write registers, or by what such a value comes
+/// from. A counter that only counts itself is live and not useful. No result here is wider than liveness()'s.
+Liveness usefulness(const Program& program, const Function& function, unsigned accumOffset, bool wholeWaves = false);
+
 /// Live units in front of every instruction of a block; one more element for its end.
 std::vector<isa::RegSet> liveBefore(const Program& program, const Function& function, const Liveness& liveness,
                                     BlockId block, unsigned accumOffset, bool wholeWaves = false);

@@ -11,13 +11,15 @@ using program::BlockId;
 using program::Instr;
 
 /// The loop with loads a whole iteration ahead. `flag`: a free SGPR.
-bool build(const LoopAhead& parts, const BlockLoop& loop, const std::string& flag, program::Program& edited) {
+bool build(const LoopAhead& parts, const BlockLoop& loop, const std::string& flag, bool spread,
+           program::Program& edited) {
   enum : BlockId { before, testX, turnX, testY, turnY, lastX, lastY };
   const BlockId at = loop.block;
   parts.insertBlocks(edited, lastY);
   const auto code = [&](BlockId which) -> std::vector<Instr>& { return edited.blocks[at + which].instrs; };
-  const auto ahead = [&](BlockId which, unsigned set) {
-    return parts.ahead(code(which), set) &&
+  const auto next = [&](unsigned set) { return LoopAhead::Next{set, !spread}; };
+  const auto ahead = [&](BlockId which, unsigned set, bool withLate) {
+    return parts.ahead(code(which), set, withLate) &&
            parts.assemble(code(which), fmt::format("s_cselect_b32 {}, {}, {}", flag, loop.repeatsOnOne ? 1 : 0,
                                                    loop.repeatsOnOne ? 0 : 1));
   };
@@ -25,9 +27,9 @@ bool build(const LoopAhead& parts, const BlockLoop& loop, const std::string& fla
     return parts.assemble(code(which), fmt::format("s_cmp_lg_u32 {}, 0", flag)) &&
            parts.branch(code(which), "s_cbranch_scc0", at + last);
   };
-  return parts.enter(code(before)) && ahead(before, 0) && test(testX, lastX) && ahead(turnX, 1) &&
-         parts.iteration(code(turnX), 0, false) && test(testY, lastY) && ahead(turnY, 0) &&
-         parts.iteration(code(turnY), 1, false) && parts.branch(code(turnY), "s_branch", at + testX) &&
+  return parts.enter(code(before)) && ahead(before, 0, true) && test(testX, lastX) && ahead(turnX, 1, !spread) &&
+         parts.iteration(code(turnX), 0, false, next(1)) && test(testY, lastY) && ahead(turnY, 0, !spread) &&
+         parts.iteration(code(turnY), 1, false, next(0)) && parts.branch(code(turnY), "s_branch", at + testX) &&
          parts.iteration(code(lastX), 0, false) && parts.branch(code(lastX), "s_branch", at + lastY + 1) &&
          parts.iteration(code(lastY), 1, true) && parts.finish(edited);
 }
@@ -52,15 +54,17 @@ class PrefetchMove final : public Move {
       if (!parts.prepare(busy))
         return made;
       const auto flag = choice.kit.take(RegisterFile::sgpr, 1, busy);
-      Proposal proposal;
-      proposal.program = program;
-      if (!flag || !build(parts, choice.loop, registerText(*flag), proposal.program))
-        return made;
-      proposal.reason =
-          fmt::format("{} loads issued an iteration earlier, into two sets of registers in turn; the last "
-                      "iteration is peeled, so that nothing is read beyond the end",
-                      parts.loads());
-      made.push_back(std::move(proposal));
+      for (const bool spread : {true, false}) {
+        Proposal proposal;
+        proposal.program = program;
+        if (!flag || !build(parts, choice.loop, registerText(*flag), spread, proposal.program))
+          return made;
+        proposal.reason =
+            fmt::format("{} loads issued an iteration earlier, {}, into two sets of registers in turn; the last "
+                        "iteration is peeled, so that nothing is read beyond the end",
+                        parts.loads(), spread ? "where the loop has them" : "all at once");
+        made.push_back(std::move(proposal));
+      }
       return made;
     };
     proposeAhead(program, context, mostChoices, propose, proposals);

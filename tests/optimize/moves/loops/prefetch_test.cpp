@@ -14,6 +14,7 @@ namespace asmevo::optimize {
 namespace {
 
 using tests::MoveFixture;
+using tests::position;
 using tests::textFixture;
 
 /// A loop of `turns` that adds up dwords 256 bytes apart, from v1 on; `body` and `after` are put into it and behind it.
@@ -57,6 +58,16 @@ verify::Verdict verdictOn(MoveFixture& fixture, const Proposal& proposal) {
   return verdict ? *std::move(verdict) : verify::Verdict{};
 }
 
+void expectSameBuffers(MoveFixture& fixture, const Proposal& proposal) {
+  const auto k0 = tests::simulator().load(fixture.object, "k"),
+             k1 = tests::simulator().load(fixture.rebuilt(proposal.program), "k");
+  ASSERT_TRUE(k0 && k1);
+  const auto x = (*k0)->launch(fixture.dispatch.cases[0], {}), y = (*k1)->launch(fixture.dispatch.cases[0], {});
+  ASSERT_TRUE(x && y);
+  EXPECT_EQ(x->buffers, y->buffers);
+  EXPECT_TRUE(y->guardViolations.empty());
+}
+
 std::size_t countOf(const std::vector<std::string>& lines, const std::string& prefix) {
   return static_cast<std::size_t>(
       std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(prefix); }));
@@ -68,20 +79,59 @@ TEST(Prefetch, ComputesTheSameForEveryNumberOfTurns) {
     SCOPED_TRACE(turns);
     const auto fixture = textFixture(loopText(turns));
     const auto proposals = proposalsOf(*fixture);
-    ASSERT_EQ(proposals.size(), 1u);
-    const auto lines = fixture->lines(proposals[0].program);
-    EXPECT_EQ(countOf(lines, "global_load_dword "), 3u) << "in front, and in each of the two turns";
-    EXPECT_EQ(countOf(lines, "v_mul_lo_u32 "), 4u) << "two turns and two last ones";
-    EXPECT_FALSE(proposals[0].assumptions.empty()) << "that waves are whole";
-    verify::Options options;
-    options.seeds = {0};
-    const auto rebuilt = fixture->rebuilt(proposals[0].program);
-    const auto k0 = tests::simulator().load(fixture->object, "k"), k1 = tests::simulator().load(rebuilt, "k");
-    ASSERT_TRUE(k0 && k1);
-    const auto x = (*k0)->launch(fixture->dispatch.cases[0], {}), y = (*k1)->launch(fixture->dispatch.cases[0], {});
-    ASSERT_TRUE(x && y);
-    EXPECT_EQ(x->buffers, y->buffers);
-    EXPECT_TRUE(y->guardViolations.empty());
+    ASSERT_EQ(proposals.size(), 2u) << "loads where the loop has them, and all at once";
+    for (const Proposal& proposal : proposals) {
+      const auto lines = fixture->lines(proposal.program);
+      EXPECT_EQ(countOf(lines, "global_load_dword "), 3u) << "in front, and in each of the two turns";
+      EXPECT_EQ(countOf(lines, "v_mul_lo_u32 "), 4u) << "two turns and two last ones";
+      EXPECT_FALSE(proposal.assumptions.empty()) << "that waves are whole";
+      expectSameBuffers(*fixture, proposal);
+    }
+  }
+}
+
+/// Loads of the next turn stay in flight over the waits of this one, and over a barrier behind them.
+TEST(Prefetch, WaitsLeaveTheNextTurnsLoadsInFlight) {
+  const auto fixture =
+      textFixture(loopText("6", "global_load_dword v7, v5, s[2:3] offset:64\n  s_barrier", "", "v_mov_b32_e32 v7, 0"));
+  const auto proposals = proposalsOf(*fixture);
+  ASSERT_GE(proposals.size(), 2u);
+  for (const Proposal& proposal : {proposals[0], proposals[1]}) {
+    const auto lines = fixture->lines(proposal.program);
+    const auto multiply = position(lines, "v_mul_lo_u32 ");
+    const auto wait = std::find_if(lines.rbegin() + static_cast<std::ptrdiff_t>(lines.size() - multiply), lines.rend(),
+                                   [](const std::string& line) { return line.starts_with("s_waitcnt"); });
+    ASSERT_NE(wait, lines.rend());
+    EXPECT_TRUE(*wait == "s_waitcnt vmcnt(2)" || *wait == "s_waitcnt vmcnt(3)") << *wait;
+    expectSameBuffers(*fixture, proposal);
+  }
+}
+
+TEST(Prefetch, FollowsALoopThatTestsVcc) {
+  for (const char* turns : {"1", "2", "5"}) {
+    SCOPED_TRACE(turns);
+    const auto fixture = textFixture(fmt::format(R"(
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v4, 0
+  v_mov_b32_e32 v5, v1
+  v_mov_b32_e32 v6, 0
+  s_mov_b32 s9, {}
+top:
+  global_load_dword v2, v5, s[2:3]
+  v_add_u32_e32 v5, 0x100, v5
+  v_add_u32_e32 v6, 1, v6
+  s_waitcnt vmcnt(0)
+  v_add_u32_e32 v4, v2, v4
+  v_cmp_ne_u32_e32 vcc, s9, v6
+  s_and_b64 vcc, exec, vcc
+  s_cbranch_vccnz top
+  global_store_dword v1, v4, s[2:3] offset:2048
+)",
+                                                 turns));
+    const auto proposals = proposalsOf(*fixture);
+    ASSERT_EQ(proposals.size(), 2u);
+    for (const Proposal& proposal : proposals)
+      expectSameBuffers(*fixture, proposal);
   }
 }
 
@@ -105,7 +155,7 @@ top:
   global_store_dword v1, v4, s[2:3] offset:2048
 )");
   const auto proposals = proposalsOf(*fixture);
-  ASSERT_EQ(proposals.size(), 1u);
+  ASSERT_EQ(proposals.size(), 2u);
   const auto verdict = verdictOn(*fixture, proposals[0]);
   EXPECT_TRUE(verdict.newFindings.empty());
   EXPECT_TRUE(verdict.newStrictFindings.empty());
@@ -179,13 +229,9 @@ top:
   global_store_dwordx2 v1, v[4:5], s[2:3] offset:2048
 )");
   const auto proposals = proposalsOf(*fixture);
-  ASSERT_EQ(proposals.size(), 1u);
-  const auto k0 = tests::simulator().load(fixture->object, "k"),
-             k1 = tests::simulator().load(fixture->rebuilt(proposals[0].program), "k");
-  ASSERT_TRUE(k0 && k1);
-  const auto x = (*k0)->launch(fixture->dispatch.cases[0], {}), y = (*k1)->launch(fixture->dispatch.cases[0], {});
-  ASSERT_TRUE(x && y);
-  EXPECT_EQ(x->buffers, y->buffers);
+  ASSERT_EQ(proposals.size(), 2u);
+  for (const Proposal& proposal : proposals)
+    expectSameBuffers(*fixture, proposal);
 }
 
 } // namespace
