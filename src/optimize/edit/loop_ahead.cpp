@@ -151,7 +151,14 @@ bool LoopAhead::findUses() {
       if (implicit.remove(address).intersects(tracked))
         return false;
     }
-    isa::RegSet carried = tracked; // from the last iteration, until the body gives its lanes something else
+    addTo(brought, *destination);
+    destinations |= tracked;
+    for (std::size_t i = load + 1; i < loop.length && tracked.any(); ++i)
+      if (!followUses(i, tracked))
+        return false;
+    // What is left at the end of the body: into the next iteration, until that gives its lanes something else, and
+    // behind the loop.
+    isa::RegSet carried = tracked;
     for (std::size_t i = 0; i < load; ++i) {
       const isa::Instruction& other = *body[i].inst;
       const bool seesOff = readsAcrossLanes(other) && !full[i];
@@ -161,11 +168,6 @@ bool LoopAhead::findUses() {
     }
     if (isReadBehind(tracked))
       return false;
-    addTo(brought, *destination);
-    destinations |= tracked;
-    for (std::size_t i = load + 1; i < loop.length && tracked.any(); ++i)
-      if (!followUses(i, tracked))
-        return false;
   }
   // A register beside what was loaded, in a tuple of both, is copied to its place there: no load may want that place.
   return std::ranges::none_of(strangers, [&](const auto& entry) { return entry.second.intersects(destinations); });
@@ -314,20 +316,27 @@ bool LoopAhead::ahead(std::vector<Instr>& into, unsigned set, bool withLate) con
          (!loop.testsVcc || assemble(into, "s_cmp_lg_u64 vcc, 0"));
 }
 
+std::optional<TurnWaits> LoopAhead::turnWaits(const Next& next) const {
+  std::vector<TurnWaits::Operation> operations;
+  for (std::size_t i = 0; i < loop.length; ++i) {
+    const program::Counting counting = program::countingOf(*body[i].inst);
+    constexpr auto vm = static_cast<std::size_t>(program::Counter::vm);
+    if (!counting.counts[vm])
+      continue;
+    if (!counting.inOrder[vm])
+      return std::nullopt;
+    const bool ahead = slice.loads.contains(i);
+    operations.push_back({i, ahead, ahead && (next.withLate || !isLate(i))});
+  }
+  return TurnWaits(std::move(operations));
+}
+
 bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddresses, std::optional<Next> next) const {
-  // Loads of the next iteration that nothing else of the counter was issued behind.
-  std::size_t left = 0;
-  if (next)
-    left = static_cast<std::size_t>(
-        std::ranges::count_if(slice.loads, [&](std::size_t load) { return next->withLate || !isLate(load); }));
-  const auto strongWait = [&] { return static_cast<std::uint8_t>(std::min<std::size_t>(left, 62)); };
+  const auto counted = next ? turnWaits(*next) : std::nullopt;
   for (std::size_t i = 0; i < loop.length; ++i) {
     if (slice.loads.contains(i)) {
-      if (next && !next->withLate && isLate(i)) {
-        if (!aheadOne(into, i, next->set))
-          return false;
-        ++left;
-      }
+      if (next && !next->withLate && isLate(i) && !aheadOne(into, i, next->set))
+        return false;
       continue;
     }
     Instr instr = body[i];
@@ -337,11 +346,11 @@ bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddr
     if (inst.cls == isa::InstClass::waitcnt && inst.base == "s_waitcnt") {
       isa::WaitCount wait = inst.waitCount();
       if (wait.vm < 63)
-        wait.vm = strongWait();
-      auto strong = context.codec.assemble(waitText(wait));
-      if (!strong)
+        wait.vm = counted ? static_cast<std::uint8_t>(std::min(63U, counted->count(i, wait.vm))) : std::uint8_t{0};
+      auto changed = context.codec.assemble(waitText(wait));
+      if (!changed)
         return false;
-      instr.inst = context.codec.complete(*strong);
+      instr.inst = context.codec.complete(*changed);
     }
     if (const auto found = uses.find(i); found != uses.end()) {
       std::vector<OperandRename> renames;
@@ -357,12 +366,10 @@ bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddr
             return false;
       }
       auto renamed = renameOperands(inst, renames, context.codec);
-      if (!renamed || !assemble(into, fmt::format("s_waitcnt vmcnt({})", strongWait())))
+      if (!renamed || (!counted && !assemble(into, "s_waitcnt vmcnt(0)")))
         return false;
       instr.inst = *renamed;
     }
-    if (program::countingOf(inst).counts[static_cast<std::size_t>(program::Counter::vm)])
-      left = 0;
     into.push_back(instr);
   }
   return true;

@@ -4,6 +4,7 @@
 
 #include "optimize/edit/loop_slice.h"
 #include "optimize/edit/registers.h"
+#include "optimize/edit/turn_waits.h"
 #include "program/analysis/exec_mask.h"
 
 #include <functional>
@@ -35,8 +36,9 @@ class LoopAhead {
     bool withLate = false; ///< ahead() had them too; else they go where the loop has them: a load queue that is full
                            ///< does not hold up what stands between them
   };
-  /// The rest of an iteration, whose loads came from a set, without the branch and what changes EXEC. Where it waited
-  /// for vector memory it waits for all of it but the `next` loads, which ahead() left in flight; to be weakened.
+  /// The rest of an iteration, whose loads came from a set, without the branch and what changes EXEC. With `next`, its
+  /// waits complete what they completed before and leave the next loads in flight; else those for vector memory are
+  /// complete ones, to be weakened.
   bool iteration(std::vector<program::Instr>& into, unsigned set, bool keepsAddresses,
                  std::optional<Next> next = std::nullopt) const;
 
@@ -72,6 +74,8 @@ class LoopAhead {
   bool followUses(std::size_t i, isa::RegSet& tracked);
   bool makeGroups();
   bool allocate(std::vector<Group>& groups, unsigned copies, isa::RegSet& busy) const;
+  /// Nothing where vector memory does not return in order.
+  std::optional<TurnWaits> turnWaits(const Next& next) const;
   bool aheadOne(std::vector<program::Instr>& into, std::size_t i, unsigned set) const;
   bool isLate(std::size_t load) const;
 
