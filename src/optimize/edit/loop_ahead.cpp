@@ -169,6 +169,10 @@ bool LoopAhead::findUses() {
     if (isReadBehind(tracked))
       return false;
   }
+  // Those of the slice that use what is loaded cannot do with copies.
+  for (const auto& [i, beside] : strangers)
+    if (beside.any() && (slice.work.contains(i) || slice.loads.contains(i)))
+      return false;
   // A register beside what was loaded, in a tuple of both, is copied to its place there: no load may want that place.
   return std::ranges::none_of(strangers, [&](const auto& entry) { return entry.second.intersects(destinations); });
 }
@@ -212,10 +216,13 @@ bool LoopAhead::makeGroups() {
   // Grow until every operand lies wholly in one group or outside all.
   std::vector<RegisterTuple> operands;
   for (const auto* list : {&slice.work, &slice.loads})
-    for (const std::size_t i : *list)
+    for (const std::size_t i : *list) {
+      const auto loaded = uses.find(i);
       for (std::size_t o = slice.loads.contains(i) ? 1 : 0; o < body[i].inst->operands.size(); ++o)
-        if (const auto tuple = tupleOf(body[i].inst->operands[o]); tuple && tuple->file != RegisterFile::agpr)
+        if (const auto tuple = tupleOf(body[i].inst->operands[o]);
+            tuple && tuple->file != RegisterFile::agpr && (loaded == uses.end() || !loaded->second.contains(o)))
           operands.push_back(*tuple);
+    }
   isa::RegSet members = written;
   for (bool grows = true; grows;) {
     grows = false;
@@ -293,7 +300,8 @@ bool LoopAhead::aheadOne(std::vector<Instr>& into, std::size_t i, unsigned set) 
     const auto tuple = tupleOf(inst.operands[o]);
     if (!tuple)
       continue;
-    if (isLoad && o == 0)
+    const auto loaded = uses.find(i);
+    if ((isLoad && o == 0) || (loaded != uses.end() && loaded->second.contains(o)))
       renames.push_back({o, placeOf(*groupOf(brought, *tuple), *tuple, set), tuple->file});
     else if (const Group* group = groupOf(groups, *tuple))
       renames.push_back({o, placeOf(*group, *tuple, 0), tuple->file});
@@ -312,8 +320,29 @@ bool LoopAhead::ahead(std::vector<Instr>& into, unsigned set, bool withLate) con
   for (const std::size_t load : slice.loads)
     if (withLate || !isLate(load))
       order.insert(load);
+  for (const std::size_t i : slice.second)
+    order.erase(i);
   return std::ranges::all_of(order, [&](std::size_t i) { return aheadOne(into, i, set); }) &&
          (!loop.testsVcc || assemble(into, "s_cmp_lg_u64 vcc, 0"));
+}
+
+bool LoopAhead::second(std::vector<Instr>& into, unsigned set, std::size_t inFlight) const {
+  return assemble(into, fmt::format("s_waitcnt vmcnt({})", std::min<std::size_t>(inFlight, 62))) &&
+         std::ranges::all_of(slice.second, [&](std::size_t i) { return aheadOne(into, i, set); });
+}
+
+std::vector<std::size_t> LoopAhead::placesForSecond() const {
+  isa::RegSet flags;
+  for (const std::size_t i : slice.second)
+    for (const unsigned unit : {unsigned{isa::sreg::scc}, unsigned{isa::sreg::vccLo}, unsigned{isa::sreg::vccHi}})
+      if (body[i].inst->writes(accum).test(unit))
+        flags.set(unit);
+  const auto live = program::liveBefore(program, *kernelFunction(program, context), kit.liveness(), loop.block, accum);
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < loop.length; ++i)
+    if (!live[i].intersects(flags))
+      places.push_back(i);
+  return places;
 }
 
 std::optional<TurnWaits> LoopAhead::turnWaits(const Next& next) const {
@@ -325,15 +354,24 @@ std::optional<TurnWaits> LoopAhead::turnWaits(const Next& next) const {
       continue;
     if (!counting.inOrder[vm])
       return std::nullopt;
-    const bool ahead = slice.loads.contains(i);
-    operations.push_back({i, ahead, ahead && (next.withLate || !isLate(i))});
+    const bool ahead = slice.loads.contains(i), isSecond = slice.second.contains(i);
+    const std::size_t early = isSecond ? next.secondAt : next.withLate || !isLate(i) ? 0 : i;
+    operations.push_back({i, ahead ? early : i, ahead, isSecond});
   }
   return TurnWaits(std::move(operations));
 }
 
 bool LoopAhead::iteration(std::vector<Instr>& into, unsigned set, bool keepsAddresses, std::optional<Next> next) const {
   const auto counted = next ? turnWaits(*next) : std::nullopt;
+  if (next && hasSecond() && (!counted || !next->withLate))
+    return false;
+  std::size_t others = 0; // of vector memory, behind the loads at the start
   for (std::size_t i = 0; i < loop.length; ++i) {
+    if (next && hasSecond() && i == next->secondAt && !second(into, next->set, others))
+      return false;
+    if (program::countingOf(*body[i].inst).counts[static_cast<std::size_t>(program::Counter::vm)] &&
+        !slice.loads.contains(i))
+      ++others;
     if (slice.loads.contains(i)) {
       if (next && !next->withLate && isLate(i) && !aheadOne(into, i, next->set))
         return false;
@@ -404,15 +442,18 @@ bool clobbersFlags(const program::Program& program, const RegisterKit& kit, cons
 
 namespace {
 
+/// `throughLoads`: those whose addresses come from others, which are not chosen with them.
 std::vector<std::set<std::size_t>> loadChoices(const program::Program& program, const BlockLoop& loop,
-                                               unsigned accumOffset, std::size_t most) {
+                                               unsigned accumOffset, std::size_t most, bool throughLoads) {
   const auto& body = program.blocks[loop.block].instrs;
   std::set<std::size_t> all;
   std::map<unsigned, std::set<std::size_t>, std::greater<>> bySize;
   for (std::size_t i = 0; i < loop.length; ++i) {
     const isa::Instruction& inst = *body[i].inst;
-    if (!inst.isVectorMemory() || !inst.mayLoad || inst.cls == isa::InstClass::scratch ||
-        !sliceOf(program, loop, {i}, accumOffset))
+    if (!inst.isVectorMemory() || !inst.mayLoad || inst.cls == isa::InstClass::scratch)
+      continue;
+    const auto slice = sliceOf(program, loop, {i}, accumOffset, throughLoads);
+    if (!slice || (throughLoads && !slice->second.contains(i)))
       continue;
     all.insert(i);
     bySize[inst.operands.empty() ? 0 : inst.operands.front().dwords].insert(i);
@@ -434,7 +475,7 @@ std::vector<std::set<std::size_t>> loadChoices(const program::Program& program, 
 
 void proposeAhead(const program::Program& program, const MoveContext& context, std::size_t mostChoices,
                   const std::function<std::vector<Proposal>(const AheadChoice&)>& propose,
-                  std::vector<Proposal>& proposals) {
+                  std::vector<Proposal>& proposals, bool throughLoads) {
   const program::Function* function = kernelFunction(program, context);
   if (!function)
     return;
@@ -446,8 +487,9 @@ void proposeAhead(const program::Program& program, const MoveContext& context, s
     const auto loop = blockLoopAt(program, *function, id, kit.accumOffset());
     if (!loop)
       continue;
-    for (const std::set<std::size_t>& loads : loadChoices(program, *loop, kit.accumOffset(), mostChoices)) {
-      const auto slice = sliceOf(program, *loop, loads, kit.accumOffset());
+    for (const std::set<std::size_t>& loads :
+         loadChoices(program, *loop, kit.accumOffset(), mostChoices, throughLoads)) {
+      const auto slice = sliceOf(program, *loop, loads, kit.accumOffset(), throughLoads);
       if (!slice || clobbersFlags(program, kit, *loop, *slice))
         continue;
       const BlockId blocks[] = {id};

@@ -29,12 +29,18 @@ class LoopAhead {
   /// The slice of the next iteration, its loads into a set. Leaves in SCC what the loop's scalar test says, or in
   /// leavingText() the lanes that leave. Without the late loads where `withLate` is off: iteration() has them then.
   bool ahead(std::vector<program::Instr>& into, unsigned set, bool withLate = true) const;
+  /// What comes from loads that ahead() issued, behind a wait that leaves `inFlight` of vector memory behind them.
+  bool second(std::vector<program::Instr>& into, unsigned set, std::size_t inFlight) const;
+  bool hasSecond() const { return !slice.second.empty(); }
+  /// Positions of the body in front of which second() writes over no flag that somebody still reads.
+  std::vector<std::size_t> placesForSecond() const;
   std::string leavingText() const;
   /// The loads of the next iteration, as they stand in and in front of an iteration.
   struct Next {
     unsigned set = 0;
-    bool withLate = false; ///< ahead() had them too; else they go where the loop has them: a load queue that is full
-                           ///< does not hold up what stands between them
+    bool withLate = false;    ///< ahead() had them too; else they go where the loop has them: a load queue that is full
+                              ///< does not hold up what stands between them
+    std::size_t secondAt = 0; ///< position that second() goes in front of, where there is one
   };
   /// The rest of an iteration, whose loads came from a set, without the branch and what changes EXEC. With `next`, its
   /// waits complete what they completed before and leave the next loads in flight; else those for vector memory are
@@ -102,7 +108,8 @@ bool clobbersFlags(const program::Program& program, const RegisterKit& kit, cons
 
 /// Hot loops of one block and sets of their loads worth running ahead (all that have a slice, those of one size, single
 /// ones; at most `mostChoices` of a loop). `propose` gives a proposal made of them, or nothing; place and assumptions
-/// are filled in. Empty where the kernel's registers are not known.
+/// are filled in. Empty where the kernel's registers are not known. `throughLoads`: loads whose addresses other loads
+/// of the iteration bring, and those with them; else the ones without.
 struct AheadChoice {
   const RegisterKit& kit;
   const BlockLoop& loop;
@@ -111,6 +118,6 @@ struct AheadChoice {
 };
 void proposeAhead(const program::Program& program, const MoveContext& context, std::size_t mostChoices,
                   const std::function<std::vector<Proposal>(const AheadChoice&)>& propose,
-                  std::vector<Proposal>& proposals);
+                  std::vector<Proposal>& proposals, bool throughLoads = false);
 
 } // namespace asmevo::optimize

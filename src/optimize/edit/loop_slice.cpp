@@ -116,8 +116,57 @@ std::optional<BlockLoop> blockLoopAt(const program::Program& program, const prog
   return loop;
 }
 
+namespace {
+
+bool isPlainLoad(const isa::Instruction& inst) {
+  return inst.isVectorMemory() && inst.mayLoad && !inst.mayStore && !inst.isAtomic() && !inst.mods.tfe &&
+         inst.cls != InstClass::scratch && inst.cls != InstClass::flat && !inst.isLdsDma();
+}
+
+/// Sorts out what comes from loads of the slice. False where that cannot run behind all the rest: the rest needs it, or
+/// overwrites what it uses, or it takes a flag from there. `carried`: read at the start of the next iteration.
+bool separate(const std::vector<program::Instr>& instrs, LoopSlice& slice, const RegSet& carried,
+              unsigned accumOffset) {
+  std::set<std::size_t> order = slice.work;
+  order.insert(slice.loads.begin(), slice.loads.end());
+  RegSet flags;
+  for (const unsigned unit : {unsigned{scc}, unsigned{isa::sreg::vccLo}, unsigned{isa::sreg::vccHi}})
+    flags.set(unit);
+  RegSet loaded, flagsOfSecond;
+  for (const std::size_t i : order) {
+    const isa::Instruction& inst = *instrs[i].inst;
+    const RegSet reads = inst.reads(accumOffset), writes = inst.writes(accumOffset);
+    const bool second = reads.intersects(loaded);
+    if (second) {
+      slice.second.insert(i);
+      RegSet foreign = reads & flags;
+      if (foreign.remove(flagsOfSecond).any())
+        return false;
+    }
+    if (second || slice.loads.contains(i))
+      loaded |= writes;
+    else
+      loaded.remove(writes);
+    (second ? flagsOfSecond |= writes & flags : flagsOfSecond.remove(writes));
+  }
+  if (loaded.intersects(carried))
+    return false;
+  for (const std::size_t i : slice.second) {
+    RegSet used = instrs[i].inst->reads(accumOffset);
+    if (!slice.loads.contains(i))
+      used |= instrs[i].inst->writes(accumOffset);
+    for (auto j = order.upper_bound(i); j != order.end(); ++j)
+      if (!slice.second.contains(*j) && slice.work.contains(*j) &&
+          instrs[*j].inst->writes(accumOffset).intersects(used))
+        return false;
+  }
+  return true;
+}
+
+} // namespace
+
 std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoop& loop,
-                                 const std::set<std::size_t>& loads, unsigned accumOffset) {
+                                 const std::set<std::size_t>& loads, unsigned accumOffset, bool throughLoads) {
   const auto& instrs = program.blocks[loop.block].instrs;
   RegSet writtenInLoop;
   for (std::size_t i = 0; i < loop.length; ++i)
@@ -132,8 +181,12 @@ std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoo
       const RegSet writes = inst.writes(accumOffset);
       if (!writes.intersects(needed))
         continue;
-      pure = pure && isRepeatable(inst);
-      slice.work.insert(i);
+      if (throughLoads && isPlainLoad(inst)) {
+        slice.loads.insert(i);
+      } else {
+        pure = pure && isRepeatable(inst);
+        slice.work.insert(i);
+      }
       needed.remove(writes);
       RegSet reads = inst.reads(accumOffset);
       needed |= reads;
@@ -173,6 +226,8 @@ std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoo
   for (const std::size_t i : slice.work)
     if (instrs[i].inst->writes(accumOffset).test(isa::sreg::m0))
       return std::nullopt;
+  if (throughLoads && !separate(instrs, slice, carried | end, accumOffset))
+    return std::nullopt;
   return slice;
 }
 

@@ -40,12 +40,16 @@ bool storesReachBarrier(const program::Program& program, const program::Function
 struct LoopSlice {
   std::set<std::size_t> work;  ///< pure ALU work that the loads' addresses and the loop's test come from
   std::set<std::size_t> loads; ///< themselves
-  isa::RegSet inputs;          ///< read before they are written
+  /// Those of both whose addresses other loads of the slice bring: to be run behind all the rest, once these have
+  /// arrived. What stands in front of them in the body may change nothing of theirs.
+  std::set<std::size_t> second;
+  isa::RegSet inputs; ///< read before they are written
 };
 
 /// The slice for these loads, closed over iterations: what it reads at the start of the next iteration it computes
 /// itself. Nothing where something else than ALU work within lanes is needed, or VCC, SCC or M0 of the last iteration.
+/// `throughLoads`: loads that bring addresses of `loads` become part of it.
 std::optional<LoopSlice> sliceOf(const program::Program& program, const BlockLoop& loop,
-                                 const std::set<std::size_t>& loads, unsigned accumOffset);
+                                 const std::set<std::size_t>& loads, unsigned accumOffset, bool throughLoads = false);
 
 } // namespace asmevo::optimize

@@ -1,29 +1,32 @@
 #include "optimize/edit/turn_waits.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <tuple>
 
 namespace asmevo::optimize {
 
-TurnWaits::TurnWaits(std::vector<Operation> operations) : list(std::move(operations)) {
-  place.resize(list.size());
-  younger.resize(list.size());
-  for (std::size_t i = 0; i < list.size(); ++i)
-    if (list[i].ahead && list[i].atTop)
-      place[i] = atTop++;
-  std::size_t next = atTop, behind = 0;
-  for (std::size_t i = 0; i < list.size(); ++i)
-    if (!(list[i].ahead && list[i].atTop))
-      place[i] = next++;
-  for (std::size_t i = list.size(); i-- > 0;)
+TurnWaits::TurnWaits(std::vector<Operation> operations)
+    : list(std::move(operations)), place(list.size()), younger(list.size()) {
+  std::vector<std::size_t> order(list.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, std::less<>{},
+                    [&](std::size_t i) { return std::tuple(list[i].issued, !list[i].ahead, list[i].at); });
+  for (std::size_t i = 0; i < order.size(); ++i)
+    place[order[i]] = i;
+  std::ranges::sort(order, std::greater<>{}, [&](std::size_t i) { return std::pair(list[i].second, list[i].at); });
+  std::size_t behind = 0;
+  for (const std::size_t i : order)
     if (list[i].ahead)
       younger[i] = behind++;
 }
 
 std::size_t TurnWaits::issuedBefore(std::size_t at) const {
-  return atTop + static_cast<std::size_t>(std::ranges::count_if(list, [&](const Operation& operation) {
-           return operation.at < at && !(operation.ahead && operation.atTop);
-         }));
+  return static_cast<std::size_t>(std::ranges::count_if(list, [&](const Operation& operation) {
+    return operation.ahead ? operation.issued <= at : operation.issued < at;
+  }));
 }
 
 unsigned TurnWaits::count(std::size_t at, unsigned n) const {

@@ -11,9 +11,10 @@ namespace asmevo::optimize {
 class TurnWaits {
  public:
   struct Operation {
-    std::size_t at = 0; ///< position in the body
-    bool ahead = false; ///< issued in the iteration before, or in front of the loop
-    bool atTop = false; ///< and there at the start, with the others of its kind in their order; else at its position
+    std::size_t at = 0;     ///< position in the body
+    std::size_t issued = 0; ///< the position in front of which it is issued now
+    bool ahead = false;     ///< of the iteration in front, there with all its kind: loads of the next one
+    bool second = false;    ///< in front of the loop it comes behind those that are not
   };
   /// `operations`: all of the body, in order.
   explicit TurnWaits(std::vector<Operation> operations);
@@ -22,12 +23,12 @@ class TurnWaits {
   unsigned count(std::size_t at, unsigned n) const;
 
  private:
+  /// Operations that an iteration issues in front of position `at`.
   std::size_t issuedBefore(std::size_t at) const;
 
   std::vector<Operation> list;
   std::vector<std::size_t> place;   ///< of each in an iteration, as they are issued now
   std::vector<std::size_t> younger; ///< of each that goes ahead: how many of its kind follow it in front of the loop
-  std::size_t atTop = 0;
 };
 
 } // namespace asmevo::optimize

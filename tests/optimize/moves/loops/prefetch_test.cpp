@@ -176,6 +176,60 @@ TEST(Prefetch, LeavesAloneWhatItMust) {
       << "a loaded value decides how often it turns";
 }
 
+/// An index is loaded, and what it leads to: both for the next turn, the second once the first has arrived.
+std::string chaseText(const std::string& turns, const std::string& between = "", const std::string& bottom = "") {
+  return fmt::format(R"(
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v4, 0
+  v_mov_b32_e32 v5, v1
+  s_mov_b32 s8, 0
+  s_mov_b32 s9, {}
+top:
+  global_load_dword v2, v5, s[2:3]
+  v_add_u32_e32 v5, 0x100, v5
+  s_waitcnt vmcnt(0)
+  v_and_b32_e32 v2, 0x3fc, v2
+  {}
+  global_load_dword v3, v2, s[2:3]
+  s_add_i32 s8, s8, 1
+  v_lshlrev_b32_e32 v4, 1, v4
+  v_xor_b32_e32 v4, s8, v4
+  s_waitcnt vmcnt(0)
+  v_add_u32_e32 v4, v3, v4
+  {}
+  s_cmp_lg_u32 s8, s9
+  s_cbranch_scc1 top
+  global_store_dword v1, v4, s[2:3] offset:2048
+)",
+                     turns, between, bottom);
+}
+
+TEST(Prefetch, FollowsAPointerChase) {
+  for (const char* turns : {"1", "2", "3", "6"}) {
+    SCOPED_TRACE(turns);
+    const auto fixture = textFixture(chaseText(turns));
+    const auto proposals = proposalsOf(*fixture);
+    const auto staged = std::ranges::count_if(proposals, [](const Proposal& proposal) {
+      return proposal.reason.find("brought their addresses") != std::string::npos;
+    });
+    EXPECT_GE(staged, 2);
+    for (const Proposal& proposal : proposals)
+      expectSameBuffers(*fixture, proposal);
+  }
+}
+
+TEST(Prefetch, LeavesAloneChasesItCannotTakeApart) {
+  const auto staged = [](const std::string& text) {
+    return std::ranges::any_of(proposalsOf(*textFixture(text)), [](const Proposal& proposal) {
+      return proposal.reason.find("brought their addresses") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(staged(chaseText("4")));
+  EXPECT_FALSE(staged(chaseText("4", "", "v_add_u32_e32 v5, v3, v5"))) << "what is loaded leads to the next index";
+  EXPECT_FALSE(staged(chaseText("4", "v_cndmask_b32_e32 v2, 0, v2, vcc", "v_cmp_lt_u32_e32 vcc, 7, v5")))
+      << "VCC of the turn before";
+}
+
 /// A barrier may be what makes another wave's stores visible: not if no store comes before any.
 TEST(Prefetch, LoadsStayBehindABarrierThatStoresMayReach) {
   EXPECT_FALSE(proposalsOf(*textFixture(loopText("4", "s_barrier"))).empty());
