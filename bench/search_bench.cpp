@@ -146,6 +146,7 @@ void cheapGates(benchmark::State& state) {
   const optimize::Pricer pricer(*subject.device, subject.dispatch, 0);
   optimize::Gates gates;
   gates.parentCycles = gates.parentByOne = 1; // slower than which all are
+  gates.clocks = need(pricer.byOne(subject.object), state).clockMhz;
   gates.hazards = program::hazardTargetOf(subject.object.target());
   std::size_t n = 0;
   for (auto _ : state) {

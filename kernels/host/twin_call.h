@@ -48,5 +48,7 @@ struct Twin {
 
 /// The kernels of kernelbench30/, sorted.
 std::span<const Twin> kernelBenchTwins();
+/// The kernels of reviewer/, sorted.
+std::span<const Twin> reviewerTwins();
 
 } // namespace asmevo::host

@@ -19,6 +19,8 @@ struct Argument {
 std::vector<std::string> kernelNames();
 /// Names of the kernels of kernelbench30/, sorted.
 std::vector<std::string> kernelBenchNames();
+/// Names of the kernels of reviewer/, sorted.
+std::vector<std::string> reviewerNames();
 
 /// Runs the host build of a kernel; buffers are read and written in place. Returns "" or what went wrong (no such
 /// kernel, wrong number or size of arguments, deadlock).

@@ -84,6 +84,7 @@ class Bench {
   std::string optionsText(const report::SuiteKernel& kernel) const {
     std::string texts;
     std::vector<std::string> paths = kernel.verify;
+    paths.insert(paths.end(), kernel.final.begin(), kernel.final.end());
     paths.push_back(kernel.time);
     for (const std::string& path : paths)
       if (const auto bytes = readFile(fs::is_directory(path) ? path + "/dispatch.json" : path))
@@ -142,7 +143,12 @@ class Bench {
     ASMEVO_TRY(const dispatch::Dispatch verified, report::loadDispatches(kernel.verify));
     ASMEVO_TRY(dispatch::Dispatch timed, dispatch::loadDispatch(kernel.time));
     dispatch::shareContents(timed);
-    result.cases = verified.cases.size() + timed.cases.size();
+    dispatch::Dispatch last = timed;
+    if (!kernel.timesFinal) {
+      ASMEVO_TRY(last, report::loadDispatches(kernel.final));
+    }
+    result.finalOnTimed = kernel.timesFinal;
+    result.cases = verified.cases.size() + last.cases.size();
     optimize::Options options;
     options.budgetSeconds = seconds;
     options.maximumCandidates = arguments.candidates;
@@ -157,9 +163,9 @@ class Bench {
         options.disabledMoves.emplace_back(move->name());
     options.timed = timed;
     if (!arguments.noFinal)
-      options.finalCases = timed;
+      options.finalCases = std::move(last);
     options.progress = [&](const std::string& line) { progress.show(head + ": " + line); };
-    ASMEVO_CHECK(position(k0, timed, result.before, result.baselineMicroseconds));
+    ASMEVO_CHECK(position(k0, timed, result.before, result.baselineMicroseconds, &result.bound));
     ASMEVO_TRY(const optimize::Outcome outcome, optimize::optimize(k0, verified, *device, options));
     result.baselineCycles = outcome.baselineCycles;
     result.finalCycles = outcome.finalCycles;
@@ -187,14 +193,23 @@ class Bench {
     return writeFileAtomic(stemOf(kernel) + ".co", outcome.k1);
   }
 
-  /// Of the case that takes longest; microseconds of all.
+  /// Of the case that takes longest; microseconds and bounds of all.
   Status position(const object::CodeObject& object, const dispatch::Dispatch& timed, report::RoofPosition& roof,
-                  double& microseconds) {
+                  double& microseconds, timing::Bound* bound = nullptr) {
     double longest = -1;
     microseconds = 0;
+    const timing::Chip* chip = device->chip();
     for (const auto& launch : timed.cases) {
       ASMEVO_TRY(const auto loaded, device->load(object, launch.kernel));
-      ASMEVO_TRY(const auto estimate, loaded->time(launch));
+      timing::Estimate estimate;
+      if (bound && chip) {
+        ASMEVO_TRY(const device::TracedCase traced, loaded->sample(launch, *chip));
+        ASMEVO_TRY(estimate, traced.estimate(*chip));
+        ASMEVO_TRY(const timing::Bound one, traced.bound(*chip, estimate));
+        *bound += one;
+      } else {
+        ASMEVO_TRY(estimate, loaded->time(launch));
+      }
       microseconds += estimate.microseconds;
       if (estimate.cycles > longest)
         roof = report::roofPosition(estimate);
@@ -245,7 +260,7 @@ void addBench(CLI::App& app, int& exit) {
   command->add_option("--perturbations", arguments->perturbations, "chips near the nominal one, see optimize")
       ->capture_default_str()
       ->check(CLI::Range(0, 100));
-  command->add_flag("--no-final", arguments->noFinal, "do not verify K1 on the timed cases");
+  command->add_flag("--no-final", arguments->noFinal, "do not verify K1 on the final cases");
   command->add_flag("--again", arguments->again, "repeat kernels that have a result");
   command->add_flag("--json", arguments->json, "print the summary as json");
   command->callback([arguments, &exit] {

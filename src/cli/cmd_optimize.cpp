@@ -7,7 +7,9 @@
 #include "verify/asmpatch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace asmevo::cli {
 
@@ -17,7 +19,8 @@ struct OptimizeArguments {
   std::string k0, dispatch, output, chip = "mi300x", budget = "60s", agent, model, baseUrl,
                                     keyVariable = "OPENAI_API_KEY", timed, finalCases, ledger;
   std::vector<std::string> disabled, only;
-  unsigned seeds = 2, maxTurns = 60, threads = 1, perturbations = 10;
+  unsigned seeds = 2, maxTurns = 60, threads = 0, perturbations = 10;
+  std::optional<unsigned> effort;
   std::uint64_t seed = 1;
   std::size_t mutants = 60, candidates = 0;
   double threshold = 0.99;
@@ -32,7 +35,11 @@ void printTable(const OptimizeArguments& arguments, const device::Device& device
     const auto& w = outcome.windows[i];
     fmt::print("  {:#8x}..{:#x}  {:5.1f} %  {}\n", w.begin, w.end, 100 * w.share, timing::stallName(w.topStall));
   }
+  std::vector<std::string> spent;
+  for (const auto& [phase, seconds] : outcome.phaseSeconds)
+    spent.push_back(fmt::format("{} {:.0f} s", phase, seconds));
   fmt::print("candidates {} tried, {} rejected by the gate\n", outcome.candidatesTried, outcome.candidatesRejected);
+  fmt::print("ended by  {} after {:.0f} s ({})\n", outcome.ended, outcome.seconds, fmt::join(spent, ", "));
   if (!outcome.improved) {
     fmt::print("nothing faster found within {}: nothing written\n", arguments.budget);
     return;
@@ -68,12 +75,25 @@ nlohmann::json timingSection(const optimize::Outcome& outcome, const device::Dev
                      {"cycles_after", e.cyclesAfter},
                      {"verdict", verify::levelName(e.level)},
                      {"assumptions", e.assumptions},
-                     {"perturbed_speedups", e.perturbedSpeedups}});
+                     {"perturbed_speedups", e.perturbedSpeedups},
+                     {"seconds", e.seconds}});
   return {{"modelled", device.modelled()},
           {"cycles_before", outcome.baselineCycles},
           {"cycles_after", outcome.finalCycles},
           {"perturbed_speedups", outcome.perturbedSpeedups},
           {"edits", std::move(edits)}};
+}
+
+/// How the search went: its time, and every program that it accepted.
+nlohmann::json searchJson(const optimize::Outcome& outcome) {
+  nlohmann::json steps = nlohmann::json::array();
+  for (const auto& step : outcome.steps)
+    steps.push_back({{"seconds", step.seconds}, {"cycles", step.cycles}});
+  return {{"seconds", outcome.seconds},
+          {"seconds_to_nine_tenths", outcome.secondsToNineTenths},
+          {"phase_seconds", outcome.phaseSeconds},
+          {"ended_by", outcome.ended},
+          {"steps", std::move(steps)}};
 }
 
 /// Every candidate that went through the whole gate, with what the proof took.
@@ -182,20 +202,23 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   const bool useAgent = !arguments.agent.empty();
   if (useAgent && (arguments.agent != "openai" || arguments.model.empty() || arguments.baseUrl.empty()))
     return usageError("--agent openai needs --model and --base-url");
+  const auto start = std::chrono::steady_clock::now();
   ASMEVO_TRY(const double budget, parseDuration("--budget", arguments.budget));
   ASMEVO_TRY(const auto k0, object::CodeObject::load(arguments.k0));
   ASMEVO_TRY(const auto dispatch, dispatch::loadDispatch(arguments.dispatch));
   ASMEVO_TRY(const auto device, device::makeSimulator(arguments.chip));
   Progress progress(!arguments.json);
   optimize::Options options;
-  options.budgetSeconds = useAgent ? budget / 2 : budget;
   options.disabledMoves = arguments.disabled;
   for (const auto* move : optimize::moveTable())
     if (!arguments.only.empty() && std::ranges::find(arguments.only, move->name()) == arguments.only.end())
       options.disabledMoves.emplace_back(move->name());
   options.maximumCandidates = arguments.candidates;
   options.seed = arguments.seed;
-  options.threads = arguments.threads;
+  constexpr unsigned mostThreads = 4;
+  options.threads =
+      arguments.threads ? arguments.threads : std::clamp(std::thread::hardware_concurrency(), 1u, mostThreads);
+  options.maximumEffort = arguments.effort.value_or(options.maximumEffort);
   options.ledger = arguments.ledger;
   options.perturbations = arguments.perturbations;
   if (!arguments.timed.empty()) {
@@ -212,6 +235,8 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   for (unsigned s = 0; s < arguments.seeds; ++s)
     options.verify.seeds.push_back(s);
   options.progress = [&](const std::string& line) { progress.show(line); };
+  const double loading = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  options.budgetSeconds = (useAgent ? budget / 2 : budget) - loading;
   ASMEVO_TRY(auto outcome, optimize::optimize(k0, dispatch, *device, options));
   if (useAgent) {
     ASMEVO_TRY(outcome, withAgent(arguments, k0, dispatch, *device, std::move(outcome), options, budget / 2, progress));
@@ -224,6 +249,7 @@ Result<int> runOptimize(const OptimizeArguments& arguments) {
   if (arguments.json) {
     nlohmann::json report = timingSection(outcome, *device);
     report["improved"] = outcome.improved;
+    report["search"] = searchJson(outcome);
     report["device"] = device->name();
     report["verdict"] = verify::levelName(outcome.verdict.level);
     report["hidden_debug_sections"] = hiddenDebug;
@@ -247,7 +273,8 @@ void addOptimize(CLI::App& app, int& exit) {
   command->add_option("K0", arguments->k0, "code object (.co, .hsaco)");
   command->add_option("-d,--dispatch", arguments->dispatch, "dispatch.json or capsule folder");
   command->add_option("-o,--output", arguments->output, "K1");
-  command->add_option("--budget", arguments->budget, "time for the search: 60s, 10m")->capture_default_str();
+  command->add_option("--budget", arguments->budget, "time for all of it, last verification included: 60s, 10m")
+      ->capture_default_str();
   command->add_option("--chip", arguments->chip, "chip of the timing model")->capture_default_str();
   command->add_option("--timing-dispatch", arguments->timed,
                       "cases to time instead of those that are verified: production sizes");
@@ -257,8 +284,14 @@ void addOptimize(CLI::App& app, int& exit) {
   command->add_option("--candidates", arguments->candidates, "end after that many candidates (0: by --budget alone)")
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "of the search")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "that price candidates")
-      ->capture_default_str()
+  command
+      ->add_option("--effort", arguments->effort,
+                   "rounds without a gain, each at more effort, after which the search ends with time left (default: "
+                   "when nothing is left to try)")
+      ->check(CLI::Range(0, 1000));
+  command
+      ->add_option("--threads", arguments->threads,
+                   "that price candidates (default: one for each core, at most 4); the result is the same with any")
       ->check(CLI::Range(1, 256));
   command
       ->add_option("--perturbations", arguments->perturbations,

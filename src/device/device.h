@@ -5,6 +5,7 @@
 #include "emulator/emulator.h"
 #include "object/code_object.h"
 #include "support/result.h"
+#include "timing/bound.h"
 #include "timing/timing.h"
 
 #include <memory>
@@ -23,6 +24,8 @@ struct TracedCase {
 
   /// `timeline`, where given, gets the run of the CU that the estimate stands on.
   Result<timing::Estimate> estimate(const timing::Chip& chip, timing::Timeline* timeline = nullptr) const;
+  /// Of the estimate on that chip.
+  Result<timing::Bound> bound(const timing::Chip& chip, const timing::Estimate& estimate) const;
 };
 
 /// A kernel loaded on a device.

@@ -1,6 +1,6 @@
 #include "device/device.h"
 
-#include "isa/codec.h"
+#include "isa/shared_codec.h"
 
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -16,19 +16,12 @@ namespace {
 /// smaller; one workgroup that takes more than the second waits for others.
 constexpr std::uint64_t sampleInstructions = 8'000'000, workgroupInstructions = 64'000'000;
 
-/// A decoder for all kernels of one target: making one, and decoding what the candidates of a search have in common,
-/// costs more than the rest of loading them. What it decoded lives as long as it.
-struct SharedCodec {
-  std::mutex lock;
-  std::unique_ptr<isa::Codec> codec;
-};
-
 /// What loading a kernel costs, done once: the emulator's pre-decoded form, and the instructions for the timing model.
 /// Usable from several threads.
 class PreparedKernel {
  public:
   static Result<std::shared_ptr<PreparedKernel>> create(const object::CodeObject& object, const std::string& kernelName,
-                                                        std::shared_ptr<SharedCodec> decoder);
+                                                        std::shared_ptr<isa::SharedCodec> decoder);
 
   Result<emulator::RunResult> launch(const dispatch::Case& launch, const emulator::RunOptions& options) const {
     if (!exact)
@@ -65,13 +58,13 @@ class PreparedKernel {
   std::uint32_t ldsBytes = 0;
   std::vector<Code> code; ///< executable sections
   std::mutex decoding;    ///< guards decoded; taken before the decoder's own lock
-  std::shared_ptr<SharedCodec> decoder;
+  std::shared_ptr<isa::SharedCodec> decoder;
   std::vector<isa::InstRef> decoded; ///< by dword from the emulator's code address
 };
 
 Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::CodeObject& object,
                                                                const std::string& kernelName,
-                                                               std::shared_ptr<SharedCodec> decoder) {
+                                                               std::shared_ptr<isa::SharedCodec> decoder) {
   if (object.elfType() == llvm::ELF::ET_REL)
     return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* kernel, object.findKernel(kernelName));
@@ -79,13 +72,7 @@ Result<std::shared_ptr<PreparedKernel>> PreparedKernel::create(const object::Cod
   prepared->exact = object.target().processor != "gfx950";
   ASMEVO_TRY(prepared->runnable,
              emulator::Kernel::prepare(object, kernel->name, emulator::bestSimdLevel(),
-                                       prepared->exact ? emulator::Purpose::run : emulator::Purpose::trace));
-  {
-    const std::lock_guard lock(decoder->lock);
-    if (!decoder->codec) {
-      ASMEVO_TRY(decoder->codec, isa::Codec::create(object));
-    }
-  }
+                                       prepared->exact ? emulator::Purpose::run : emulator::Purpose::trace, decoder));
   prepared->decoder = std::move(decoder);
   prepared->target = object.target();
   prepared->descriptor = kernel->descriptor;
@@ -115,7 +102,7 @@ timing::Launch PreparedKernel::shapeOf(const dispatch::Case& launch) const {
 }
 
 void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& traces) {
-  const std::lock_guard lock(decoder->lock);
+  const isa::SharedCodec::Use use(*decoder);
   const std::uint64_t base = runnable->codeAddress();
   for (const emulator::WorkgroupTrace& workgroup : traces)
     for (const emulator::WaveTrace& wave : workgroup.waves)
@@ -129,7 +116,7 @@ void PreparedKernel::decodeTraced(const std::vector<emulator::WorkgroupTrace>& t
             continue;
           if (index >= decoded.size())
             decoded.resize(index + 1);
-          decoded[index] = decoder->codec->decode(std::span(section.bytes).subspan(address - section.address));
+          decoded[index] = use.decode(std::span(section.bytes).subspan(address - section.address));
           break;
         }
       }
@@ -247,9 +234,9 @@ class Simulator final : public Device {
     std::weak_ptr<PreparedKernel>& slot = loaded[{sha256Hex(object.bytes()), kernel}];
     std::shared_ptr<PreparedKernel> prepared = slot.lock();
     if (!prepared) {
-      std::shared_ptr<SharedCodec>& decoder = decoders[object.target().id()];
+      std::shared_ptr<isa::SharedCodec>& decoder = decoders[object.target().id()];
       if (!decoder)
-        decoder = std::make_shared<SharedCodec>();
+        decoder = std::make_shared<isa::SharedCodec>();
       ASMEVO_TRY(prepared, PreparedKernel::create(object, kernel, decoder));
       slot = prepared;
     }
@@ -260,7 +247,7 @@ class Simulator final : public Device {
   std::shared_ptr<const timing::Chip> described;
   std::mutex loading;
   std::map<std::pair<std::string, std::string>, std::weak_ptr<PreparedKernel>> loaded;
-  std::map<std::string, std::shared_ptr<SharedCodec>> decoders; ///< by target; wave32 kernels are refused before
+  std::map<std::string, std::shared_ptr<isa::SharedCodec>> decoders; ///< by target; wave32 kernels are refused before
 };
 
 } // namespace
@@ -269,6 +256,10 @@ Result<timing::Estimate> TracedCase::estimate(const timing::Chip& chip, timing::
   ASMEVO_TRY(timing::Estimate result, timing::estimate(chip, target, shape, code, accumOffset, traces, timeline));
   result.codeAddress = codeAddress;
   return result;
+}
+
+Result<timing::Bound> TracedCase::bound(const timing::Chip& chip, const timing::Estimate& estimate) const {
+  return timing::bound(chip, target, shape, code, accumOffset, traces, estimate);
 }
 
 Result<std::unique_ptr<Device>> makeSimulator(const std::string& chip) {

@@ -137,14 +137,15 @@ Status bindInstruction(const isa::Instruction& inst, const BindContext& context,
 }
 
 Result<std::shared_ptr<const CodeImage>> CodeImage::load(const object::CodeObject& object, const object::Kernel& kernel,
-                                                         SimdLevel simd) {
+                                                         SimdLevel simd, std::shared_ptr<isa::SharedCodec> codec) {
   std::shared_ptr<CodeImage> result(new CodeImage);
   result->kernel = kernel.name;
   result->vgprs = kernel.descriptor.allocatedVgprs(object.target());
   result->context.accumOffset = kernel.descriptor.accumOffset(object.target());
   result->context.simd = simd;
   result->context.arena = &result->arena;
-  ASMEVO_TRY(result->codec, isa::Codec::create(object));
+  result->codec = codec ? std::move(codec) : std::make_shared<isa::SharedCodec>();
+  ASMEVO_CHECK(result->codec->prepare(object));
   ASMEVO_CHECK(result->loadSegments(object));
   ASMEVO_CHECK(result->relocate(object));
   ASMEVO_CHECK(result->bindCode(object));
@@ -303,11 +304,12 @@ Status CodeImage::bindCode(const object::CodeObject& object) {
 
   std::vector<Op>& ops = main[plainStream];
   ops.reserve(total / 6 + 64);
+  const isa::SharedCodec::Use decoder(*codec);
   for (Section& section : sections) {
     const std::span<const std::uint8_t> code(image.data() + (section.begin - GuestMemory::firstRegionAddress),
                                              section.end - section.begin);
     for (std::size_t at = 0; at < code.size();) {
-      const isa::InstRef inst = codec->decode(code.subspan(at));
+      const isa::InstRef inst = decoder.decode(code.subspan(at));
       section.opIndex[at / 4] = static_cast<std::uint32_t>(ops.size());
       ops.push_back(bind(section.begin + at, inst));
       usesSkip |= inst->base == "s_setvskip";
@@ -409,9 +411,10 @@ const Op* CodeImage::straightPiece(const Section& section, std::uint64_t guestAd
   if (!piece) {
     piece = std::make_unique<Ops>();
     std::vector<Op>& ops = (*piece)[plainStream];
+    const isa::SharedCodec::Use decoder(*codec);
     std::uint64_t at = guestAddress;
     while (at < section.end && section.opIndex[(at - section.begin) / 4] == noOp && ops.size() < pieceLength) {
-      const isa::InstRef inst = codec->decode(
+      const isa::InstRef inst = decoder.decode(
           std::span<const std::uint8_t>(image.data() + (at - GuestMemory::firstRegionAddress), section.end - at));
       ops.push_back(bind(at, inst));
       at += std::max<std::size_t>(4, (inst->size + 3u) / 4 * 4);

@@ -3,7 +3,7 @@
 
 #include "emulator/bind.h"
 #include "emulator/wave.h"
-#include "isa/codec.h"
+#include "isa/shared_codec.h"
 #include "object/code_object.h"
 
 #include <array>
@@ -42,7 +42,8 @@ class CodeImage {
   /// Lays out the loadable segments at GuestMemory::firstRegionAddress, applies dynamic relocations and binds all code.
   /// Errors: undefined symbols, relocations of an unknown kind, images that are unreasonably large.
   static Result<std::shared_ptr<const CodeImage>> load(const object::CodeObject& object, const object::Kernel& kernel,
-                                                       SimdLevel simd = bestSimdLevel());
+                                                       SimdLevel simd = bestSimdLevel(),
+                                                       std::shared_ptr<isa::SharedCodec> codec = nullptr);
 
   const Bytes& bytes() const { return image; }
   /// Leading bytes of the image that the guest must not write (all segments before the first writable one).
@@ -98,7 +99,7 @@ class CodeImage {
   mutable std::once_flag instrumentedOnce, observedOnce;
 
   mutable std::recursive_mutex lock; ///< guards everything below
-  mutable std::unique_ptr<isa::Codec> codec;
+  std::shared_ptr<isa::SharedCodec> codec;
   mutable Arena arena;
   mutable std::map<std::string, const std::string*> reasons;
   mutable std::map<std::uint64_t, std::unique_ptr<Ops>> pieces;

@@ -3,9 +3,11 @@
 
 #include "dispatch/dispatch.h"
 #include "emulator/guest_memory.h"
+#include "emulator/lds_extent.h"
 #include "emulator/simd_level.h"
 #include "emulator/strict.h"
 #include "emulator/trace.h"
+#include "isa/shared_codec.h"
 #include "object/code_object.h"
 #include "support/result.h"
 
@@ -44,6 +46,7 @@ struct RunResult {
   bool brokenOff = false;     ///< an observer had seen enough: buffers are what they were by then
   std::vector<Bytes> buffers; ///< in the case's order
   std::vector<GuardViolation> guardViolations;
+  LdsExtent lds; ///< of the workgroups that ended
   std::uint64_t waveInstructions = 0;
   std::uint64_t waves = 0;
   std::vector<WorkgroupTrace> traces;
@@ -65,10 +68,12 @@ class Kernel {
   /// Errors: no such kernel, relocatable or unresolved symbols, a target other than gfx942 (or gfx9-4-generic; for
   /// traces gfx950).
   /// Unknown opcodes are not errors here: reaching one stops the run (refused, with name and address).
-  /// `simd`: the handlers to run on, one of hostSimdLevels(); they all give the same bits.
+  /// `simd`: the handlers to run on, one of hostSimdLevels(); they all give the same bits. `codec`: decodes for kernels
+  /// of the same target, null: one of its own.
   static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName,
                                                        SimdLevel simd = bestSimdLevel(),
-                                                       Purpose purpose = Purpose::run);
+                                                       Purpose purpose = Purpose::run,
+                                                       std::shared_ptr<isa::SharedCodec> codec = nullptr);
   virtual ~Kernel() = default;
   virtual Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const = 0;
   virtual std::uint64_t imageBytes() const = 0;  ///< of the loaded object

@@ -94,6 +94,7 @@ class PreparedKernel final : public Kernel {
     result.brokenOff = watch && watch->stopRequested();
     result.waveInstructions = ran.waveInstructions;
     result.waves = ran.waves;
+    result.lds = ran.lds;
     result.traces = std::move(ran.traces);
     if (!options.onlyTraces)
       result.guardViolations = memory.checkGuards();
@@ -193,14 +194,15 @@ class PreparedKernel final : public Kernel {
 } // namespace
 
 Result<std::shared_ptr<const Kernel>> Kernel::prepare(const object::CodeObject& object, const std::string& kernelName,
-                                                      SimdLevel simd, Purpose purpose) {
+                                                      SimdLevel simd, Purpose purpose,
+                                                      std::shared_ptr<isa::SharedCodec> codec) {
   if (object.elfType() == llvm::ELF::ET_REL)
     return refused("{} is relocatable: link it first (asmevo extract FILE --link -o OUT)", object.name());
   ASMEVO_TRY(const object::Kernel* found, object.findKernel(kernelName));
   ASMEVO_CHECK(checkTarget(object, *found, purpose));
   if (simd > bestSimdLevel())
     return refused("this machine lacks the vector instructions asked for");
-  ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found, simd));
+  ASMEVO_TRY(std::shared_ptr<const CodeImage> image, CodeImage::load(object, *found, simd, std::move(codec)));
   return std::shared_ptr<const Kernel>(std::make_shared<PreparedKernel>(std::move(image), *found, object.target()));
 }
 

@@ -157,6 +157,8 @@ class Worker {
     patience = seededPatience;
     if (watch)
       watch->workgroupEnded(*group);
+    for (const Wave& wave : group->waves)
+      result.lds.merge({wave.ldsBytes, wave.ldsReached, wave.ldsBeyond});
     if (group->trace)
       result.traces.push_back(std::move(*group->trace));
     group->trace.reset();
@@ -390,6 +392,7 @@ Result<ScheduleResult> runWorkgroups(const WorkgroupFactory& factory, const Work
   for (std::size_t i = 1; i < threads; ++i) {
     all.waveInstructions += results[i].waveInstructions;
     all.waves += results[i].waves;
+    all.lds.merge(results[i].lds);
     for (WorkgroupTrace& trace : results[i].traces)
       all.traces.push_back(std::move(trace));
     for (std::size_t c = 0; c < all.coverage.size(); ++c)

@@ -54,6 +54,7 @@ class WorkgroupFactory {
 struct ScheduleResult {
   std::uint64_t waveInstructions = 0;
   std::uint64_t waves = 0;
+  LdsExtent lds;
   std::vector<WorkgroupTrace> traces;
   std::vector<std::uint64_t> coverage; ///< executions by dword of the code; empty unless asked for
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/guest_memory.h"
+#include "emulator/lds_extent.h"
 #include "emulator/trace.h"
 #include "isa/instruction.h"
 #include "isa/registers.h"
@@ -78,7 +79,9 @@ struct alignas(64) Wave {
   const Op* resume = nullptr;
   Stop stop = Stop::running;
   std::uint8_t* lds = nullptr;
-  std::uint32_t ldsBytes = 0; ///< allocated to the workgroup; accesses beyond read 0 and are dropped
+  std::uint32_t ldsBytes = 0;                   ///< allocated to the workgroup; accesses beyond read 0 and are dropped
+  std::uint32_t ldsReached = 0;                 ///< LdsExtent::reached
+  std::uint32_t ldsBeyond = LdsExtent::nowhere; ///< LdsExtent::beyond
   GuestMemory* memory = nullptr;
   Workgroup* group = nullptr;
   WaveTrace* trace = nullptr; ///< null when not traced

@@ -30,12 +30,18 @@ std::array<bool, counterCount> countersOf(const Instruction& inst) {
   return program::countingOf(inst).counts;
 }
 
+/// Changes which wave issues first and nothing else (CDNA3 ISA, S_SETPRIO).
+bool isPriority(const Instruction& inst) {
+  return inst.base == "s_setprio";
+}
+
 bool isHardFence(const Instruction& inst) {
   return inst.cls == InstClass::unknown || inst.cls == InstClass::jump || inst.cls == InstClass::endpgm ||
-         inst.isBranch() || (inst.cls == InstClass::message) || startsWith(inst.base, "s_set_gpr_idx") ||
-         startsWith(inst.base, "s_setvskip") || startsWith(inst.base, "s_movrel") ||
-         startsWith(inst.base, "s_setreg") || startsWith(inst.base, "s_getpc") || startsWith(inst.base, "s_getreg") ||
-         startsWith(inst.base, "s_memtime") || startsWith(inst.base, "s_memrealtime");
+         inst.isBranch() || (inst.cls == InstClass::message && !isPriority(inst)) ||
+         startsWith(inst.base, "s_set_gpr_idx") || startsWith(inst.base, "s_setvskip") ||
+         startsWith(inst.base, "s_movrel") || startsWith(inst.base, "s_setreg") || startsWith(inst.base, "s_getpc") ||
+         startsWith(inst.base, "s_getreg") || startsWith(inst.base, "s_memtime") ||
+         startsWith(inst.base, "s_memrealtime");
 }
 
 /// Counts in lgkmcnt without order: only a wait for zero says anything.
@@ -203,7 +209,9 @@ class GraphBuilder {
            std::ranges::any_of(block.instrs, [](const Instr& i) { return returnsOutOfOrder(*i.inst); });
   }
 
-  void edge(std::uint32_t from, std::uint32_t to, std::uint32_t latency) { graph.edges.push_back({from, to, latency}); }
+  void edge(std::uint32_t from, std::uint32_t to, std::uint32_t latency, std::uint32_t states = 0) {
+    graph.edges.push_back({from, to, latency, states});
+  }
 
   void registerEdges() {
     std::map<RegUnit, std::uint32_t> lastWriter;
@@ -213,25 +221,29 @@ class GraphBuilder {
       if (node.kind == NodeKind::wait)
         continue;
       const Instruction& inst = *node.instr.inst;
-      std::map<std::uint32_t, std::uint32_t> before; // node -> latency
-      const auto after = [&](std::uint32_t from, std::uint32_t latency) {
-        auto& slot = before[from];
-        slot = std::max(slot, latency);
+      struct Distance {
+        std::uint32_t latency = 0, states = 0;
+      };
+      std::map<std::uint32_t, Distance> before; // by node
+      const auto after = [&](std::uint32_t from, std::uint32_t latency, std::uint32_t gap) {
+        Distance& distance = before[from];
+        distance.latency = std::max({distance.latency, latency, gap});
+        distance.states = std::max(distance.states, gap - 1);
       };
       inst.reads(accumOffset).forEach([&](RegUnit u) {
         if (const auto w = lastWriter.find(u); w != lastWriter.end())
-          after(w->second, dependenceLatency(graph.nodes[w->second], node));
+          after(w->second, dependenceLatency(graph.nodes[w->second], node), stateGap(graph.nodes[w->second], node));
       });
       const RegSet writes = inst.writes(accumOffset);
       writes.forEach([&](RegUnit u) {
         if (const auto w = lastWriter.find(u); w != lastWriter.end())
-          after(w->second, std::max(1u, stateGap(graph.nodes[w->second], node)));
+          after(w->second, 1, stateGap(graph.nodes[w->second], node));
         for (const std::uint32_t r : readersSince[u])
           if (r != n)
-            after(r, std::max(1u, stateGap(graph.nodes[r], node)));
+            after(r, 1, stateGap(graph.nodes[r], node));
       });
-      for (const auto& [from, latency] : before)
-        edge(from, n, latency);
+      for (const auto& [from, distance] : before)
+        edge(from, n, distance.latency, distance.states);
       inst.reads(accumOffset).forEach([&](RegUnit u) { readersSince[u].push_back(n); });
       writes.forEach([&](RegUnit u) {
         lastWriter[u] = n;
@@ -255,7 +267,7 @@ class GraphBuilder {
     const bool addressUse = consumer.kind == NodeKind::memory && producer.instr.inst->cls == InstClass::valu;
     if (addressUse)
       latency = std::max(latency, 3u); // LDS or VMEM issues 12 clk after the VALU at the earliest (facts: traces)
-    return std::max(latency, stateGap(producer, consumer));
+    return latency;
   }
 
   void memoryEdges() {
@@ -425,13 +437,18 @@ class GraphBuilder {
   }
 
   void fenceEdges() {
-    std::optional<std::uint32_t> lastFence, lastMemoryFence;
+    std::optional<std::uint32_t> lastFence, lastMemoryFence, lastPriority;
     std::vector<std::uint32_t> sinceFence, memorySince;
     for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
       const bool memoryLike = node.kind == NodeKind::memory || node.kind == NodeKind::wait;
       if (lastFence)
         edge(*lastFence, n, 1);
+      if (node.kind == NodeKind::plain && isPriority(*node.instr.inst)) {
+        if (lastPriority)
+          edge(*lastPriority, n, 1);
+        lastPriority = n;
+      }
       if (node.kind == NodeKind::fence) {
         for (const std::uint32_t m : sinceFence)
           edge(m, n, 1);
@@ -440,11 +457,12 @@ class GraphBuilder {
         continue;
       }
       sinceFence.push_back(n);
-      if (options.loadsOverBarriers && isPlainGlobalLoad(node)) {
+      const bool pinned = options.pinned && node.kind != NodeKind::wait && options.pinned->contains(node.source);
+      if (options.loadsOverBarriers && !pinned && isPlainGlobalLoad(node)) {
         memorySince.push_back(n);
         continue;
       }
-      if (node.kind == NodeKind::memoryFence) {
+      if (node.kind == NodeKind::memoryFence || pinned) {
         for (const std::uint32_t m : memorySince)
           edge(m, n, 1);
         memorySince.clear();
@@ -594,7 +612,9 @@ namespace {
 /// Collects adjacent waits into one s_waitcnt.
 class BlockWriter {
  public:
-  BlockWriter(const BlockGraph& g, isa::Codec& usedCodec) : graph(g), codec(usedCodec), place(g.nodes.size(), 0) {}
+  BlockWriter(const BlockGraph& g, isa::Codec& usedCodec, bool states, Assembled* known)
+      : graph(g), codec(usedCodec), withStates(states), assembled(known), place(g.nodes.size(), 0),
+        position(g.nodes.size(), 0) {}
 
   Status add(std::uint32_t n) {
     const Node& node = graph.nodes[n];
@@ -609,6 +629,9 @@ class BlockWriter {
       if (const std::uint32_t from = graph.edges[e].from; graph.nodes[from].lazy)
         requireLazy(from);
     ASMEVO_CHECK(flushWait());
+    if (withStates)
+      ASMEVO_CHECK(separate(n));
+    position[n] = ++states;
     for (std::size_t c = 0; c < counterCount; ++c)
       if (node.counts[c])
         place[n] = ++issued[c]; // lazy waits are for operations of one counter only
@@ -640,12 +663,33 @@ class BlockWriter {
   }
 
   Status append(const std::string& text) {
-    auto inst = codec.assemble(text);
-    if (!inst)
-      return std::move(inst).error();
     Instr instr;
-    instr.inst = codec.complete(*inst);
+    if (assembled)
+      if (const auto known = assembled->find(text); known != assembled->end())
+        instr.inst = known->second;
+    if (!instr.inst) {
+      ASMEVO_TRY(const isa::InstRef inst, codec.assemble(text));
+      instr.inst = codec.complete(inst);
+      if (assembled)
+        assembled->emplace(text, instr.inst);
+    }
     result.push_back(instr);
+    ++states;
+    return {};
+  }
+
+  /// s_nops until what comes before `n` is as far away as the tables ask.
+  Status separate(std::uint32_t n) {
+    std::int64_t missing = 0;
+    for (const std::uint32_t e : graph.predecessors[n])
+      if (const Edge& edge = graph.edges[e]; edge.states)
+        missing = std::max(missing, position[edge.from] + std::int64_t{edge.states} - states);
+    while (missing > 0) {
+      const std::int64_t now = std::min<std::int64_t>(missing, 8);
+      ASMEVO_CHECK(append(fmt::format("s_nop {}", now - 1)));
+      states += now - 1;
+      missing -= now;
+    }
     return {};
   }
 
@@ -663,11 +707,15 @@ class BlockWriter {
 
   const BlockGraph& graph;
   isa::Codec& codec;
+  bool withStates;
+  Assembled* assembled;
+  std::int64_t states = 0; ///< wait states from the block's start
   std::array<std::int64_t, counterCount> issued{};
   /// Operations from the block's start that are known to be complete; below zero: of those in flight at entry.
   std::array<std::int64_t, counterCount> completed{std::numeric_limits<std::int64_t>::min(),
                                                    std::numeric_limits<std::int64_t>::min()};
-  std::vector<std::int64_t> place; ///< of an operation among its counter's, from 1
+  std::vector<std::int64_t> place;    ///< of an operation among its counter's, from 1
+  std::vector<std::int64_t> position; ///< in wait states, from 1
   std::vector<std::uint32_t> lazy;
   isa::WaitCount wait;
   std::vector<Instr> result;
@@ -676,8 +724,8 @@ class BlockWriter {
 } // namespace
 
 Result<std::vector<Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
-                                     isa::Codec& codec) {
-  BlockWriter writer(graph, codec);
+                                     isa::Codec& codec, bool withStates, Assembled* assembled) {
+  BlockWriter writer(graph, codec, withStates, assembled);
   for (const std::uint32_t n : order)
     ASMEVO_CHECK(writer.add(n));
   return writer.finish();

@@ -10,6 +10,9 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace asmevo::optimize {
@@ -49,6 +52,7 @@ struct Node {
 struct Edge {
   std::uint32_t from = 0, to = 0;
   std::uint32_t latency = 1;
+  std::uint32_t states = 0; ///< wait states that the hazard tables ask for between the two
 };
 
 struct BlockGraph {
@@ -85,6 +89,9 @@ struct GraphOptions {
   /// Plain loads of global memory may go up over barriers: nothing that the kernel does before one writes such memory
   /// (storesBefore), so no wave's store is waited for there.
   bool loadsOverBarriers = false;
+  /// Positions that no memory operation and no wait may pass: what K0 does before the data are there is not to come
+  /// any nearer to the load. May be null.
+  const std::set<std::uint32_t>* pinned = nullptr;
 };
 
 /// May control pass a store, an atomic or a call before it comes to the last barrier of this block?
@@ -93,9 +100,14 @@ bool storesBefore(const program::Program& program, const program::Function& func
 BlockGraph buildBlockGraph(const program::Block& block, const InFlight& atEntry, unsigned accumOffset,
                            const SlotLatencies& latencies, const GraphOptions& options = {});
 
+/// Waits and s_nops assembled before, by text.
+using Assembled = std::map<std::string, isa::InstRef>;
+
 /// Instructions of `order` (a topological order of the graph's nodes) with waits re-derived and without s_nops: wait
-/// states are the business of repairWaitStates.
+/// states are the business of repairWaitStates. `withStates`: with the s_nops that the block's own edges ask for, as
+/// an order has to be judged. `assembled` may be null.
 Result<std::vector<program::Instr>> writeBack(const BlockGraph& graph, const std::vector<std::uint32_t>& order,
-                                              isa::Codec& codec);
+                                              isa::Codec& codec, bool withStates = false,
+                                              Assembled* assembled = nullptr);
 
 } // namespace asmevo::optimize

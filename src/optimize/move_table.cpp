@@ -1,12 +1,20 @@
+#include "optimize/moves/arithmetic/dead_code.h"
+#include "optimize/moves/arithmetic/drop_quieting.h"
 #include "optimize/moves/arithmetic/fuse_integer.h"
+#include "optimize/moves/arithmetic/group_nan_guards.h"
+#include "optimize/moves/arithmetic/hoist_scalar.h"
+#include "optimize/moves/arithmetic/hoist_vector.h"
+#include "optimize/moves/arithmetic/lane_permutes.h"
 #include "optimize/moves/arithmetic/pack_bf16.h"
 #include "optimize/moves/arithmetic/pair_floats.h"
 #include "optimize/moves/arithmetic/propagate_copies.h"
-#include "optimize/moves/dead_code.h"
-#include "optimize/moves/hoist_scalar.h"
+#include "optimize/moves/control/drop_guards.h"
+#include "optimize/moves/control/straighten.h"
+#include "optimize/moves/loops/batch_guarded_loads.h"
 #include "optimize/moves/loops/batch_loads.h"
 #include "optimize/moves/loops/prefetch.h"
 #include "optimize/moves/memory/fold_addresses.h"
+#include "optimize/moves/memory/hoist_loads.h"
 #include "optimize/moves/memory/narrow_loads.h"
 #include "optimize/moves/resources/shrink_resources.h"
 #include "optimize/moves/scheduling/raise_priority.h"
@@ -21,11 +29,13 @@ const std::vector<const Move*>& moveTable() {
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
       &shrinkResourcesMove(), &foldAddressesMove(),   &narrowLoadsMove(),
-      &deadCodeMove(),        &hoistScalarMove(),     &fuseIntegerMove(),
-      &packBf16Move(),        &propagateCopiesMove(), &commonSubexpressionsMove(),
-      &pairFloatsMove(),      &batchLoadsMove(),      &prefetchMove(),
-      &scheduleMove(),        &relaxWaitsMove(),      &trimNopsMove(),
-      &raisePriorityMove(),
+      &deadCodeMove(),        &dropGuardsMove(),      &straightenMove(),
+      &lanePermutesMove(),    &dropQuietingMove(),    &hoistScalarMove(),
+      &hoistVectorMove(),     &fuseIntegerMove(),     &packBf16Move(),
+      &groupNanGuardsMove(),  &propagateCopiesMove(), &commonSubexpressionsMove(),
+      &pairFloatsMove(),      &batchLoadsMove(),      &batchGuardedLoadsMove(),
+      &prefetchMove(),        &hoistLoadsMove(),      &scheduleMove(),
+      &relaxWaitsMove(),      &trimNopsMove(),        &raisePriorityMove(),
   };
   return table;
 }

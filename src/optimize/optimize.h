@@ -4,12 +4,15 @@
 #include "device/device.h"
 #include "dispatch/dispatch.h"
 #include "object/code_object.h"
+#include "optimize/launch_evidence.h"
 #include "program/program.h"
 #include "support/result.h"
 #include "timing/timing.h"
 #include "verify/verify.h"
 
 #include <functional>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +38,7 @@ struct Edit {
   std::vector<std::string> assumptions; ///< Proposal::assumptions
   /// Modelled speed-up over the program it was made of, on each perturbed chip (Options::perturbations); may be empty.
   std::vector<double> perturbedSpeedups;
+  double seconds = 0; ///< of the search, when it was accepted
 };
 
 /// One candidate that went through the whole gate: a single edit, or several tried together.
@@ -56,9 +60,10 @@ struct MoveContext {
   const std::vector<HotWindow>& windows; ///< hottest first
   unsigned accumOffset = 0;
   unsigned workgroupSize = 64;
-  unsigned effort =
-      0; ///< grows each time a round of all moves found nothing: a move may then try harder, in other ways
+  /// Grows each time a round of all moves found nothing: a move that growsWithEffort() then tries other ways.
+  unsigned effort = 0;
   const dispatch::Dispatch* launches = nullptr; ///< evidence for assumptions; may be null
+  const LaunchEvidence* evidence = nullptr;     ///< what has to be measured on them; may be null
 };
 
 /// A proposal: the edited program and what it claims.
@@ -80,6 +85,10 @@ class Move {
   virtual std::string_view purpose() const = 0;
   /// Looks at one window at a time: the search hands it single ones. Other moves see all at once.
   virtual bool isLocal() const { return true; }
+  /// Proposes other things at more effort. Others are asked once about a program.
+  virtual bool growsWithEffort() const { return false; }
+  /// Makes a loop anew: what other moves did to it before would be in the way or lost.
+  virtual bool reshapes() const { return false; }
   virtual std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const = 0;
 };
 
@@ -87,16 +96,20 @@ class Move {
 const std::vector<const Move*>& moveTable();
 
 struct Options {
+  /// Of the whole call: K0's runs, the search, the last verification. The verification of a first result that has begun
+  /// comes to its end.
   double budgetSeconds = 60;
   std::size_t maximumCandidates = 0; ///< priced, after which the search ends; 0: no limit
   std::uint64_t seed = 1;
-  unsigned threads = 1; ///< that price candidates; with one, equal seeds give equal results unless the clock ends them
+  unsigned threads = 1; ///< that price candidates; the result depends on it only where the clock ends the search
   /// File of the ledger (ledger.h), which makes a search resumable and hands lessons on to others; empty: in memory.
   std::string ledger;
   /// Perturbed chips (timing/perturb.h) that every accepted edit is priced on; 0: none.
   unsigned perturbations = 10;
   unsigned mostSignChanges = 2; ///< of those: an edit that is slower on more of them is not accepted
-  unsigned maximumEffort = 4;   ///< rounds without progress, each at more effort, after which the search ends early
+  /// Rounds without progress, each at more effort, after which the search ends with budget left.
+  unsigned maximumEffort = std::numeric_limits<unsigned>::max();
+  const std::vector<const Move*>* moves = nullptr; ///< null: moveTable()
   std::vector<std::string> disabledMoves;
   verify::Options verify;
   /// Cases that are timed, where those are others than the ones verified: production sizes next to small ones.
@@ -121,6 +134,12 @@ struct Outcome {
   std::size_t fromLedger = 0;     ///< candidates whose price an earlier run had worked out
   double seconds = 0;             ///< of this run
   double secondsToNineTenths = 0; ///< of the search until nine tenths of its gain were there
+  struct Step {
+    double seconds = 0, cycles = 0;
+  };
+  std::vector<Step> steps;                    ///< every program that was accepted, in order
+  std::map<std::string, double> phaseSeconds; ///< what this run spent its time on
+  std::string ended;                          ///< why the search did: "budget", "candidates", "nothing left to try" ...
   std::vector<Edit> edits;
   std::vector<HotWindow> windows;
   std::vector<Attempt> attempts;               ///< in order

@@ -26,7 +26,9 @@ struct KernelResult {
   std::string suite, kernel, title, k0Sha256, k1Sha256, device, options;
   bool modelled = true;
   double baselineCycles = 0, finalCycles = 0, baselineMicroseconds = 0, finalMicroseconds = 0;
-  std::string verdict, finalVerdict; ///< of K1 on the verified cases, and on the timed ones; "" where there is no K1
+  std::string verdict, finalVerdict; ///< of K1 on the verified cases, and on the final ones; "" where there is no K1
+  bool finalOnTimed = true;          ///< the final cases are the timed ones, not such with fewer workgroups
+  timing::Bound bound;               ///< of K0, summed over the timed cases; zero where times are measured
   std::vector<double> perturbedSpeedups;
   RoofPosition before, after;
   struct Edit {
@@ -42,8 +44,8 @@ struct KernelResult {
   double speedup() const { return finalCycles > 0 && error.empty() ? baselineCycles / finalCycles : 1; }
   bool verified() const { return error.empty() && (verdict.empty() || verdict == "exact" || verdict == "proved"); }
   bool improved() const { return error.empty() && !verdict.empty() && finalCycles < baselineCycles; }
-  /// Within 5 % of the roof: nothing is to be gained.
-  bool atRoof() const { return before.share >= 0.95; }
+  /// Within 5 % of K0's bound: there is nothing to be gained but by other memory accesses.
+  bool atRoof() const { return error.empty() && bound.cycles > 0 && baselineCycles <= 1.05 * bound.cycles; }
   /// Perturbed chips on which K1 is slower than K0.
   std::size_t signChanges() const;
 };

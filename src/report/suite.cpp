@@ -64,20 +64,32 @@ class Reader {
     ASMEVO_TRY(kernel.name, text(entry, "name", "a kernel"));
     if (kernel.name.find_first_of("/\\") != std::string::npos || kernel.name.starts_with('.'))
       return badInput("{}: kernel name '{}' is no file name", file, kernel.name);
-    ASMEVO_CHECK(onlyKeys(entry, {"name", "title", "object", "verify", "time"}, kernel.name));
+    ASMEVO_CHECK(onlyKeys(entry, {"name", "title", "object", "verify", "time", "final"}, kernel.name));
     kernel.title = entry.value("title", kernel.name);
     ASMEVO_TRY(const std::string object, text(entry, "object", kernel.name));
     ASMEVO_TRY(kernel.object, placed(object));
     ASMEVO_TRY(const std::string time, text(entry, "time", kernel.name));
     ASMEVO_TRY(kernel.time, placed(time));
-    if (!entry.contains("verify") || !entry["verify"].is_array() || entry["verify"].empty())
-      return badInput("{}: {}: no list \"verify\"", file, kernel.name);
-    for (const json& path : entry["verify"]) {
-      if (!path.is_string())
-        return badInput("{}: {}: \"verify\" holds something that is no path", file, kernel.name);
-      ASMEVO_TRY(kernel.verify.emplace_back(), placed(path.get<std::string>()));
+    ASMEVO_TRY(kernel.verify, paths(entry, "verify", kernel.name));
+    kernel.timesFinal = !entry.contains("final");
+    if (kernel.timesFinal) {
+      kernel.final = {kernel.time};
+    } else {
+      ASMEVO_TRY(kernel.final, paths(entry, "final", kernel.name));
     }
     return kernel;
+  }
+
+  Result<std::vector<std::string>> paths(const json& object, const char* key, const std::string& where) const {
+    if (!object.contains(key) || !object[key].is_array() || object[key].empty())
+      return badInput("{}: {}: no list \"{}\"", file, where, key);
+    std::vector<std::string> all;
+    for (const json& path : object[key]) {
+      if (!path.is_string())
+        return badInput("{}: {}: \"{}\" holds something that is no path", file, where, key);
+      ASMEVO_TRY(all.emplace_back(), placed(path.get<std::string>()));
+    }
+    return all;
   }
 
   Result<std::string> placed(const std::string& path) const {

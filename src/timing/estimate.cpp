@@ -239,7 +239,7 @@ Result<Estimate> estimate(const Chip& chip, const object::Target& target, const 
       launch.footprintBytes > 0 ? launch.footprintBytes : footprintOf(set, p, placement.workgroups);
   placement.load.kernargClk = launch.kernargClk;
   placement.load.warmMall = p.mallWarm != 0 && launch.warmData && placement.load.footprintBytes <= p.mallBytes;
-  const double clock = clockOf(p, staticMatrixShare(set, staticCode, p), 0);
+  const double clock = launch.clockMhz > 0 ? launch.clockMhz : clockOf(p, staticMatrixShare(set, staticCode, p), 0);
   const auto finish = [&](Estimate result) {
     result.microseconds = result.cycles / result.clockMhz + p.launchFloorMicroseconds;
     addTracedFacts(result, traces);

@@ -77,7 +77,14 @@ class Aligner {
   }
 
   Alignment run() {
-    matchRange(0, a.size(), 0, b.size());
+    std::size_t x0 = 0, y0 = 0;
+    for (const auto& [x, y] : entries()) {
+      matchRange(x0, x, y0, y);
+      pair(x, y);
+      x0 = x + 1;
+      y0 = y + 1;
+    }
+    matchRange(x0, a.size(), y0, b.size());
     return std::move(result);
   }
 
@@ -86,6 +93,26 @@ class Aligner {
   const Program& p1;
   std::vector<Key> a, b;
   Alignment result;
+
+  /// Entry blocks of the same kernel that begin with the same instruction, ascending on both sides: what is cut off
+  /// such a block never takes its place, however much of it that is.
+  std::vector<MatchedPair> entries() const {
+    std::vector<MatchedPair> found;
+    for (const program::Function& f : p0.functions)
+      for (const program::Function& g : p1.functions) {
+        if (!f.kernel || f.kernel != g.kernel)
+          continue;
+        const auto &x = p0.blocks[f.entryBlock].instrs, &y = p1.blocks[g.entryBlock].instrs;
+        if (!x.empty() && !y.empty() && instructionKey(x.front()) == instructionKey(y.front()))
+          found.emplace_back(f.entryBlock, g.entryBlock);
+      }
+    std::ranges::sort(found);
+    std::vector<MatchedPair> ascending;
+    for (const MatchedPair& one : found)
+      if (ascending.empty() || (one.first > ascending.back().first && one.second > ascending.back().second))
+        ascending.push_back(one);
+    return ascending;
+  }
 
   void pair(std::size_t x, std::size_t y) {
     result.toK1[x] = static_cast<BlockId>(y);

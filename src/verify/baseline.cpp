@@ -43,7 +43,8 @@ Status measureStability(device::LoadedKernel& kernel, const Case& launch, const 
 
 /// Strict findings that say that a launch is not what the kernel is made for.
 bool isMisuse(const emulator::StrictFinding& finding) {
-  return finding.rule.starts_with("out_of_bounds") || finding.rule.ends_with("_race");
+  return finding.rule.starts_with("out_of_bounds") || finding.rule.ends_with("_race") ||
+         finding.rule.starts_with("uninitialised");
 }
 
 class Measurement {
@@ -103,7 +104,11 @@ class Measurement {
         strictSample(workgroupsOf(launch), parent.waveInstructions, options.variantBudget, schedules[turn].seed + c);
     const bool sized = !isFloatData(made.kind);
     limit = parent.waveInstructions * 4 + 1'000'000;
-    const Status status = measure(launch, {schedules[turn], schedules[(turn + 1) % schedules.size()]}, result);
+    // What is read before anything writes it is something else there.
+    Schedule other = schedules[(turn + 1) % schedules.size()];
+    if (other.poison == schedules[turn].poison)
+      other.poison = ~other.poison;
+    const Status status = measure(launch, {schedules[turn], other}, result);
     limit = 0;
     if (!status) {
       result.skipped = "K0 itself: " + status.error().message;
@@ -127,7 +132,7 @@ class Measurement {
       static constexpr emulator::Delivery late[] = {emulator::Delivery::late};
       result.strict = strictRuns(launch, options.variantStrictBudget, late, result);
       if (sized && (result.strict->runs.front().failure || misused(*parent.strict, *result.strict))) {
-        result.skipped = "K0 itself races or leaves its buffers there";
+        result.skipped = "K0 itself races, leaves its buffers or uses what nothing has written there";
         return result;
       }
     }
@@ -191,6 +196,7 @@ class Measurement {
         run.maxInstructions = limit;
       ASMEVO_TRY(auto outcome, loaded->launch(launch, run));
       into.waveInstructions = std::max(into.waveInstructions, outcome.waveInstructions);
+      into.lds.merge(outcome.lds);
       for (const emulator::GuardViolation& violation : outcome.guardViolations)
         if (newViolation(into.guardViolations, {violation}))
           into.guardViolations.push_back(violation);
@@ -314,6 +320,12 @@ std::optional<emulator::GuardViolation> newViolation(const std::vector<emulator:
         }))
       return violation;
   return std::nullopt;
+}
+
+std::string missingLds(const emulator::LdsExtent& k0, const emulator::LdsExtent& k1) {
+  if (k1.beyond >= k0.allocated || k1.beyond >= k0.beyond)
+    return {};
+  return fmt::format("reaches byte {} of the LDS and has {} of K0's {} bytes", k1.beyond, k1.allocated, k0.allocated);
 }
 
 std::string describe(const dispatch::Difference& difference) {

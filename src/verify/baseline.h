@@ -38,6 +38,7 @@ struct BaselineCase {
   std::vector<std::uint64_t> workgroups; ///< of a variant: those that run; empty: all
   std::vector<Bytes> buffers;            ///< of the first schedule
   std::vector<emulator::GuardViolation> guardViolations;
+  emulator::LdsExtent lds; ///< over all schedules
   std::vector<Unstable> unstable;
   std::uint64_t waveInstructions = 0; ///< largest of all schedules
   std::optional<StrictCase> strict;
@@ -84,6 +85,9 @@ Result<std::shared_ptr<const Baseline>> furtherBaseline(const Baseline& baseline
 /// Guard violations of K1 that K0 does not commit.
 std::optional<emulator::GuardViolation> newViolation(const std::vector<emulator::GuardViolation>& k0,
                                                      const std::vector<emulator::GuardViolation>& k1);
+/// Does K1 reach for LDS that a launch of K0 has and its own lacks? Says where, else empty. Beyond the end of both they
+/// do alike: they read 0 and do not write.
+std::string missingLds(const emulator::LdsExtent& k0, const emulator::LdsExtent& k1);
 /// "buffer 'c' element 5: 1 instead of 2 (3 elements differ)"
 std::string describe(const dispatch::Difference& difference);
 void addCoverage(const emulator::RunResult& run, std::set<std::uint64_t>& executed);

@@ -98,6 +98,8 @@ std::optional<std::string> compareRun(const dispatch::Case& launch, const Baseli
                                       const emulator::RunResult& run, Level& level, bool lenient) {
   if (const auto violation = newViolation(expected.guardViolations, run.guardViolations))
     return fmt::format("stores outside buffer '{}', at byte offset {}", violation->buffer, violation->offset);
+  if (std::string missing = missingLds(expected.lds, run.lds); !missing.empty())
+    return missing;
   return compareBuffers(launch, expected, expected.buffers, run.buffers, level, lenient);
 }
 

@@ -1,5 +1,7 @@
 #include "verify/finding_match.h"
 
+#include "verify/instruction_alignment.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -23,13 +25,30 @@ std::pair<std::uint64_t, std::string> placeOf(const program::Program& program, c
   return {names[id], exact ? found->inst->text : ""};
 }
 
+/// Most of the new block's instructions stand in that block of K0, in this order.
+bool isCutFrom(const Block& fresh, const Block& block) {
+  const auto keysOf = [](const Block& of) {
+    std::vector<SequenceKey> keys;
+    for (const program::Instr& instr : of.instrs)
+      keys.push_back(instructionKey(instr));
+    return keys;
+  };
+  return !fresh.instrs.empty() && alignSequences(keysOf(block), keysOf(fresh)).size() * 2 > fresh.instrs.size();
+}
+
 } // namespace
 
 FindingMatcher::FindingMatcher(const ProgramPair& programs, const Alignment& alignment) : pair(programs) {
   for (const Block& block : pair.k0.blocks)
     names0.push_back(block.address);
-  for (BlockId id = 0; id < pair.k1.blocks.size(); ++id)
-    names1.push_back(alignment.toK0[id] ? pair.k0.blocks[*alignment.toK0[id]].address : ~std::uint64_t{id});
+  std::optional<BlockId> above; // K0's block that the one above in layout is, or is cut from
+  for (BlockId id = 0; id < pair.k1.blocks.size(); ++id) {
+    if (alignment.toK0[id])
+      above = *alignment.toK0[id];
+    else if (above && !isCutFrom(pair.k1.blocks[id], pair.k0.blocks[*above]))
+      above.reset();
+    names1.push_back(above ? pair.k0.blocks[*above].address : ~std::uint64_t{id});
+  }
 }
 
 FindingMatcher::Key FindingMatcher::keyOf(const PlacedFinding& finding, const program::Program& program,

@@ -25,7 +25,8 @@ class FindingMatcher {
   FindingMatcher(const ProgramPair& pair, const Alignment& alignment);
   /// Those of K1 that no finding of K0 excuses. Each excuses one that is no worse: the mildest that does.
   std::vector<PlacedFinding> newOnes(const std::vector<PlacedFinding>& k0, const std::vector<PlacedFinding>& k1) const;
-  /// By block: its address in K0's terms; new blocks count from the top of the range.
+  /// By block: its address in K0's terms. A new block right behind the counterpart of a block that most of its code is
+  /// from counts as part of it; other new blocks count from the top of the range.
   const std::vector<std::uint64_t>& k0Names() const { return names0; }
   const std::vector<std::uint64_t>& k1Names() const { return names1; }
 

@@ -1,6 +1,8 @@
 // A suite of two kernels through asmevo bench: results, resuming, the page made of them.
 #include "cli_support.h"
 
+#include "dispatch/dispatch.h"
+
 namespace asmevo::cli {
 namespace {
 
@@ -28,7 +30,9 @@ class Bench : public CommandTest {
                                         "--root",
                                         "dispatches=" + folderOf(kernelDispatch("histogram")),
                                         "--candidates",
-                                        "12",
+                                        "4",
+                                        "--moves",
+                                        "schedule,relax-waits,propagate-copies",
                                         "--budget-per-kernel",
                                         "10m",
                                         "--mutants",
@@ -56,7 +60,13 @@ TEST_F(Bench, WritesResultsAndResumes) {
   const auto histogram = resultOf("histogram");
   EXPECT_EQ(histogram.at("verdict"), "proved");
   EXPECT_EQ(histogram.at("final_verdict"), "proved");
+  EXPECT_EQ(histogram.at("final_on_timed"), true);
   EXPECT_EQ(histogram.at("modelled"), true);
+  const auto& bound = histogram.at("bound");
+  EXPECT_GT(bound.at("cycles"), 0);
+  EXPECT_LE(bound.at("cycles"), histogram.at("baseline_cycles"));
+  EXPECT_EQ(histogram.at("at_roof"),
+            histogram.at("baseline_cycles").get<double>() <= 1.05 * bound.at("cycles").get<double>());
   EXPECT_EQ(histogram.at("k0_sha256"), sha256Hex(contents(kernelObject("histogram"))));
   EXPECT_EQ(histogram.at("k1_sha256"), sha256Hex(contents(at("out/histogram.co"))));
   // The cycles are those that asmevo time gives.
@@ -83,6 +93,24 @@ TEST_F(Bench, WritesResultsAndResumes) {
   ASSERT_EQ(page.exit, ok) << page.err;
   const Bytes text = contents(at("results.md"));
   EXPECT_NE(std::string(text.begin(), text.end()).find("| histogram |"), std::string::npos);
+}
+
+TEST_F(Bench, FinalCasesMayBeOtherLaunches) {
+  nlohmann::json suite = {{"asmevo_suite", 1}, {"name", "one"}, {"title", "one kernel"}, {"chip", "mi300x"}};
+  suite["kernels"].push_back(
+      {{"name", "histogram"},
+       {"object", "{objects}/histogram.co"},
+       {"verify", {"{dispatches}/histogram.dispatch.json"}},
+       {"final", {"{dispatches}/histogram.dispatch.json", "{dispatches}/histogram.dispatch.json"}},
+       {"time", "{dispatches}/histogram.dispatch.json"}});
+  write("suite.json", suite.dump());
+  const CommandResult result = bench();
+  ASSERT_EQ(result.exit, ok) << result.out << result.err;
+  const auto histogram = resultOf("histogram");
+  EXPECT_EQ(histogram.at("final_on_timed"), false);
+  EXPECT_EQ(histogram.at("final_verdict"), "proved");
+  const std::size_t cases = dispatch::loadDispatch(kernelDispatch("histogram"))->cases.size();
+  EXPECT_EQ(histogram.at("cases"), 3 * cases) << "those verified, and twice as final ones";
 }
 
 TEST_F(Bench, AKernelThatFailsIsAResult) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace asmevo::emulator::test {
 namespace {
 
@@ -337,6 +339,57 @@ TEST(MachineLds, FloatAtomicsTreatNansByTheManual) {
   EXPECT_EQ(atomic("ds_max_f32", 0x3f800000, 0x40000000), 0x40000000u);
   EXPECT_EQ(atomic("ds_pk_add_bf16", 0x3f803f80, 0x3f804000), 0x40004040u); // 1 + 1, 1 + 2
   EXPECT_EQ(atomic("ds_pk_add_f16", 0x3c007c00, 0x3c00fc00), 0x40007e00u);  // 1 + 1, infinity - infinity
+}
+
+/// Allocated, reached and the lowest address beyond, where v2 = 4 * lane.
+using Extent = std::array<std::uint32_t, 3>;
+Extent extentOf(const std::string& lines, unsigned bytes = 4096, const Launch& launch = {.buffers = {filled(64)}}) {
+  KernelText text{loadPointers(1) + "  v_lshlrev_b32_e32 v2, 2, v0\n" + lines +
+                  "  s_waitcnt vmcnt(0) lgkmcnt(0)\n  s_endpgm\n"};
+  text.ldsBytes = bytes;
+  const LdsExtent lds = run(text, launch).result.lds;
+  return {lds.allocated, lds.reached, lds.beyond};
+}
+constexpr std::uint32_t nowhere = LdsExtent::nowhere;
+
+TEST(MachineLdsExtent, EveryWayToTheLdsCounts) {
+  // Lane 63 is at 252.
+  EXPECT_EQ(extentOf("  ds_write_b32 v2, v0\n"), (Extent{4096, 256, nowhere}));
+  EXPECT_EQ(extentOf("  ds_write_b8 v2, v0 offset:3\n"), (Extent{4096, 256, nowhere}));
+  EXPECT_EQ(extentOf("  ds_read_b128 v[4:7], v2 offset:1024\n"), (Extent{4096, 252 + 1024 + 16, nowhere}));
+  EXPECT_EQ(extentOf("  ds_read2st64_b32 v[4:5], v2 offset0:3 offset1:1\n"), (Extent{4096, 252 + 768 + 4, nowhere}));
+  EXPECT_EQ(extentOf("  ds_add_rtn_u64 v[4:5], v2, v[2:3] offset:512\n"), (Extent{4096, 252 + 512 + 8, nowhere}));
+  EXPECT_EQ(extentOf("  s_mov_b32 m0, 0x200\n  ds_append v4 offset:8\n"), (Extent{4096, 0x208 + 4, nowhere}));
+  EXPECT_EQ(extentOf("  s_mov_b32 m0, 0x200\n  ds_write_addtid_b32 v0 offset:8\n"),
+            (Extent{4096, 0x208 + 256, nowhere}));
+  EXPECT_EQ(extentOf("  s_mov_b32 m0, 0x200\n  global_load_lds_dword v2, s[4:5]\n"),
+            (Extent{4096, 0x200 + 256, nowhere}));
+  EXPECT_EQ(extentOf("  s_mov_b64 s[8:9], src_shared_base\n  v_mov_b32_e32 v3, s9\n  flat_store_dword v[2:3], v0\n"),
+            (Extent{4096, 256, nowhere}));
+  // Not through memory.
+  EXPECT_EQ(extentOf("  ds_bpermute_b32 v4, v2, v0\n  ds_swizzle_b32 v4, v0 offset:0x8000\n"),
+            (Extent{4096, 0, nowhere}));
+}
+
+TEST(MachineLdsExtent, OnlyActiveLanesCount) {
+  const std::string wild = "  v_mul_u32_u24_e32 v2, 0x1000, v0\n";
+  EXPECT_EQ(extentOf(wild + "  s_mov_b64 exec, 1\n  ds_write_b32 v2, v0\n"), (Extent{4096, 4, nowhere}));
+  EXPECT_EQ(extentOf("  s_mov_b64 exec, 0xff\n  ds_write_b32 v2, v0\n"), (Extent{4096, 32, nowhere}));
+  EXPECT_EQ(extentOf("  s_mov_b64 exec, 0\n  ds_write_b32 v2, v0\n  ds_append v4 offset:8\n"),
+            (Extent{4096, 0, nowhere}));
+  // Workgroups of 128 over a grid of 256: the second waves' lane 63 is work-item 127.
+  EXPECT_EQ(extentOf("  ds_write_b32 v2, v0\n", 4096,
+                     {.workgroup = {128, 1, 1}, .grid = {256, 1, 1}, .buffers = {filled(256)}}),
+            (Extent{4096, 512, nowhere}));
+}
+
+TEST(MachineLdsExtent, BeyondTheAllocation) {
+  // 500 bytes are 512 of hardware; dynamic LDS adds.
+  EXPECT_EQ(extentOf("  ds_read_b32 v4, v2 offset:508\n", 500), (Extent{512, 512, 512}));
+  EXPECT_EQ(extentOf("  ds_read_b64 v[4:5], v2 offset:508\n", 500), (Extent{512, 0, 508}));
+  EXPECT_EQ(extentOf("  s_mov_b32 m0, 0x1f8\n  global_load_lds_dword v2, s[4:5]\n", 500), (Extent{512, 512, 512}));
+  EXPECT_EQ(extentOf("  ds_read_b32 v4, v2 offset:508\n", 500, {.dynamicLds = 1000, .buffers = {filled(64)}}),
+            (Extent{1536, 508 + 256, nowhere}));
 }
 
 } // namespace

@@ -91,6 +91,42 @@ TEST_F(BlockGraphTest, MemoryBarriersAndFences) {
   EXPECT_TRUE(ordered(graph, 5, 6));
 }
 
+TEST_F(BlockGraphTest, PriorityIsNoFence) {
+  const auto graph = build({"v_mov_b32_e32 v1, v2", "s_setprio 1", "ds_read_b32 v3, v4", "s_setprio 0", "s_sleep 1",
+                            "v_mov_b32_e32 v5, v6"});
+  EXPECT_FALSE(ordered(graph, 0, 1));
+  EXPECT_FALSE(ordered(graph, 1, 2));
+  EXPECT_TRUE(ordered(graph, 1, 3));
+  EXPECT_TRUE(ordered(graph, 0, 4)); // sleeping is
+  EXPECT_TRUE(ordered(graph, 4, 5));
+}
+
+TEST_F(BlockGraphTest, NothingPassesAPinnedInstruction) {
+  const Lines lines = {"ds_read_b32 v1, v2", "v_mov_b32_e32 v3, v4", "ds_read_b32 v5, v2", "v_mov_b32_e32 v6, v7"};
+  const auto free = build(lines);
+  EXPECT_FALSE(ordered(free, 0, 1));
+  const std::set<std::uint32_t> pinned = {1};
+  options.pinned = &pinned;
+  const auto graph = build(lines);
+  EXPECT_TRUE(ordered(graph, 0, 1));
+  EXPECT_TRUE(ordered(graph, 1, 2));
+  EXPECT_FALSE(ordered(graph, 1, 3));
+  EXPECT_FALSE(ordered(graph, 0, 3));
+}
+
+TEST_F(BlockGraphTest, WaitStatesOfItsOwnEdgesWhereAsked) {
+  // Four passes, then VALU: 7 states (CDNA3 ISA, required wait states), two of them taken by others.
+  const auto graph = build({"v_mfma_f32_16x16x16_bf16 v[8:11], v[4:5], v[6:7], 0", "v_mov_b32_e32 v20, v21",
+                            "v_mov_b32_e32 v22, v23", "v_add_u32_e32 v8, 1, v8", "v_add_u32_e32 v9, 1, v9"});
+  EXPECT_EQ(write(graph, sourceOrder(graph)).size(), 5u);
+  Assembled assembled;
+  const auto instrs = writeBack(graph, sourceOrder(graph), *codec, true, &assembled);
+  ASSERT_TRUE(instrs);
+  ASSERT_EQ(instrs->size(), 6u);
+  EXPECT_EQ((*instrs)[3].inst->text, "s_nop 4");
+  EXPECT_EQ(assembled.size(), 1u);
+}
+
 TEST_F(BlockGraphTest, OperationsOfACounterKeepTheirOrder) {
   const auto graph = build({"global_load_dword v1, v2, s[2:3]", "ds_read_b32 v3, v4",
                             "global_load_dword v5, v2, s[2:3]", "ds_read_b32 v6, v4"});

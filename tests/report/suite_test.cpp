@@ -37,6 +37,28 @@ TEST_F(SuiteFile, PathsLieBesideItOrUnderARoot) {
   EXPECT_EQ(suite->kernels[0].verify, (std::vector<std::string>{folder + "/a/small.json"}));
   EXPECT_EQ(suite->kernels[0].time, folder + "/big.json");
   EXPECT_EQ(suite->kernels[0].title, "k");
+  EXPECT_TRUE(suite->kernels[0].timesFinal);
+  EXPECT_EQ(suite->kernels[0].final, (std::vector<std::string>{folder + "/big.json"}));
+}
+
+TEST_F(SuiteFile, FinalLaunchesMayBeOthersThanTheTimedOne) {
+  const auto suite = load(R"([{"name": "k", "object": "k", "verify": ["v"], "time": "t", "final": ["{d}/deep", "e"]}])",
+                          {{"d", "/deep"}});
+  ASSERT_TRUE(suite) << suite.error().message;
+  EXPECT_FALSE(suite->kernels[0].timesFinal);
+  EXPECT_EQ(suite->kernels[0].final, (std::vector<std::string>{"/deep/deep", folder + "/e"}));
+}
+
+TEST_F(SuiteFile, TheSuitesOfThisProjectLoad) {
+  const std::map<std::string, std::string> roots = {{"checkout", "/c"}, {"objects", "/o"}, {"dispatches", "/d"}};
+  const auto count = [&](const char* name) {
+    const auto suite = loadSuite(std::string(ASMEVO_SOURCE_DIR "/suites/") + name, roots);
+    EXPECT_TRUE(suite) << suite.error().message;
+    return suite ? suite->kernels.size() : 0;
+  };
+  EXPECT_EQ(count("kernelbench30.json"), 30u);
+  EXPECT_EQ(count("triton"), 29u);
+  EXPECT_EQ(count("aiter"), 27u);
 }
 
 TEST_F(SuiteFile, ErrorsSayWhatIsMissing) {
@@ -49,6 +71,8 @@ TEST_F(SuiteFile, ErrorsSayWhatIsMissing) {
       {"[]", "3", R"([{"object": "k", "verify": ["v"], "time": "t"}])",
        R"([{"name": "k", "object": "k", "verify": [], "time": "t"}])",
        R"([{"name": "k", "object": "k", "verify": ["v"]}])",
+       R"([{"name": "k", "object": "k", "verify": ["v"], "time": "t", "final": []}])",
+       R"([{"name": "k", "object": "k", "verify": ["v"], "time": "t", "final": [1]}])",
        R"([{"name": "../k", "object": "k", "verify": ["v"], "time": "t"}])",
        R"([{"name": "k", "object": "k", "verify": ["v"], "time": "t", "tiem": "t"}])",
        R"([{"name": "k", "object": "k", "verify": ["v"], "time": "t"}, {"name": "k", "object": "k", "verify": ["v"], "time": "t"}])"}) {
@@ -70,7 +94,9 @@ KernelResult result(const std::string& kernel, double before, double after, cons
   r.finalCycles = after;
   r.verdict = verdict;
   r.perturbedSpeedups = {1.1, 0.9, 1.3};
+  r.finalVerdict = verdict;
   r.before = {"HBM", 0.97, 4};
+  r.bound = {before / 2, before / 2, before / 2, before / 3};
   r.after = {"HBM", 0.99, 8};
   r.edits = {{"shrink", "fewer registers", before / after}};
   return r;
@@ -86,7 +112,7 @@ TEST(Results, AFileReadsBackAsWritten) {
   EXPECT_EQ(again->signChanges(), 1u);
   const auto whole = resultJson(r);
   for (const auto& item : whole.items()) { // of a named object: items() refers to it
-    if (item.key() == "speedup")
+    if (item.key() == "speedup" || item.key() == "at_roof")
       continue; // derived
     auto damaged = whole;
     damaged.erase(item.key());
@@ -119,10 +145,32 @@ TEST(Results, ThePageNamesHowAndWhatFailed) {
   EXPECT_NE(page.find("0.900 to 1.300"), std::string::npos);
   EXPECT_NE(page.find("1 of 3"), std::string::npos);
   EXPECT_NE(page.find("exact"), std::string::npos);
-  EXPECT_NE(page.find("HBM 97 %, at its roof"), std::string::npos);
+  EXPECT_NE(page.find("exact, as timed"), std::string::npos);
+  EXPECT_NE(page.find("| HBM 97 % | 2.00 |"), std::string::npos) << page;
+  EXPECT_NE(page.find("0 K0 are within 5 % of their bound as they are."), std::string::npos);
   EXPECT_NE(page.find("failed: no object"), std::string::npos);
   EXPECT_NE(page.find("K1 us (modelled)"), std::string::npos);
   EXPECT_NE(page.find("`0123456789ab`"), std::string::npos);
+}
+
+TEST(Results, ThePageNamesKernelsAtTheirBound) {
+  KernelResult near = result("near", 104, 103, "exact"), far = result("far", 106, 103, "exact");
+  near.bound.cycles = far.bound.cycles = 100;
+  far.finalOnTimed = false;
+  EXPECT_TRUE(near.atRoof());
+  EXPECT_FALSE(far.atRoof());
+  KernelResult measured = result("measured", 104, 103, "exact");
+  measured.bound = {};
+  EXPECT_FALSE(measured.atRoof()) << "a device has no bound";
+  const std::vector<KernelResult> list = {near, far, measured};
+  EXPECT_EQ(summarise(list).atRoof, 1u);
+  EXPECT_EQ(resultJson(near).at("at_roof"), true);
+  const std::string page = resultsPage(list);
+  EXPECT_NE(page.find("1 K0 are within 5 % of their bound as they are: near."), std::string::npos) << page;
+  EXPECT_NE(page.find("| HBM 97 % | 1.04, at its roof |"), std::string::npos) << page;
+  EXPECT_NE(page.find("| HBM 97 % | 1.06 |"), std::string::npos) << page;
+  EXPECT_NE(page.find("| HBM 97 % |  |"), std::string::npos) << page;
+  EXPECT_NE(page.find("exact, fewer workgroups"), std::string::npos) << page;
 }
 
 } // namespace

@@ -117,7 +117,7 @@ template <unsigned N> void store(std::uint8_t* to, const std::uint32_t* from) {
 } // namespace contiguous
 
 /// Host address of lane 0 when all lanes' elements lie one after the other, wholly in range; else null.
-template <Resolver R> std::uint8_t* contiguousHost(const Wave& wave, const Op* op, const AccessShape& shape) {
+template <Resolver R> std::uint8_t* contiguousHost(Wave& wave, const Op* op, const AccessShape& shape) {
   constexpr bool perLane64 = R == resolveGlobal || R == resolveFlat;
   if (wave.exec() != allLanes || wave.reports || op->src[0].kind == SrcKind::none)
     return nullptr;
@@ -132,7 +132,10 @@ template <Resolver R> std::uint8_t* contiguousHost(const Wave& wave, const Op* o
   std::uint64_t address = 0;
   if constexpr (R == resolveLds) {
     const std::uint64_t first = std::uint64_t{lanes[0]} + static_cast<std::uint32_t>(op->aux);
-    return first + bytes <= wave.ldsBytes ? wave.lds + first : nullptr;
+    if (first + bytes > wave.ldsBytes)
+      return nullptr;
+    noteLds(wave, first, bytes);
+    return wave.lds + first;
   } else if constexpr (R == resolveGlobalScalar) {
     address = wave.pair(op->src[2].reg) + op->aux + lanes[0];
   } else if constexpr (perLane64) {

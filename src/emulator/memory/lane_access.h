@@ -54,6 +54,19 @@ struct AccessShape {
   bool whole = false; ///< formatted: in a buffer's range entirely or not at all
 };
 
+/// Keeps account of an access to LDS (LdsExtent); returns whether it is in range.
+[[gnu::always_inline]] inline bool noteLds(Wave& wave, std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t end = address + bytes;
+  if (end > wave.ldsBytes) [[unlikely]] {
+    if (address < wave.ldsBeyond)
+      wave.ldsBeyond = static_cast<std::uint32_t>(address);
+    return false;
+  }
+  if (end > wave.ldsReached)
+    wave.ldsReached = static_cast<std::uint32_t>(end);
+  return true;
+}
+
 /// Host address of a guest address: add it.
 [[gnu::always_inline]] inline std::uint64_t arenaBias(const Wave& wave) {
   return reinterpret_cast<std::uint64_t>(wave.memory->host(GuestMemory::baseAddress, 0)) - GuestMemory::baseAddress;

@@ -137,6 +137,8 @@ template <bool Append> void appendOrConsume(Wave& wave, const Op* op) {
   const std::uint32_t address = (wave.sgpr[isa::sreg::m0] & 0xffff) + static_cast<std::uint32_t>(op->aux);
   std::uint32_t old = 0;
   const bool inRange = std::uint64_t{address} + 4 <= wave.ldsBytes;
+  if (exec != 0)
+    noteLds(wave, address, 4);
   if (wave.reports) [[unlikely]] {
     std::uint32_t addresses[64];
     std::fill(std::begin(addresses), std::end(addresses), address);

@@ -87,7 +87,7 @@ bool resolveFlat(Wave& wave, const Op* op, const AccessShape& shape, LaneAccess&
     const std::uint32_t offset = low[lane] + static_cast<std::uint32_t>(op->aux);
     if (high[lane] == sharedHigh) {
       access.at[lane] = reinterpret_cast<std::uint64_t>(wave.lds) + offset;
-      if (std::uint64_t{offset} + shape.bytes > wave.ldsBytes) {
+      if (!noteLds(wave, offset, shape.bytes)) {
         for (std::uint64_t& valid : access.valid)
           valid &= ~(std::uint64_t{1} << lane);
         access.allValid = false;
@@ -131,6 +131,19 @@ bool resolveScratch(Wave& wave, const Op* op, const AccessShape& shape, LaneAcce
   return true;
 }
 
+namespace {
+
+std::uint32_t highestAddress(const std::uint32_t* addresses, std::uint64_t exec) {
+  std::uint32_t highest = 0;
+  for (unsigned lane = 0; lane < 64; ++lane) {
+    const std::uint32_t address = exec >> lane & 1 ? addresses[lane] : 0;
+    highest = address > highest ? address : highest;
+  }
+  return highest;
+}
+
+} // namespace
+
 void resolveLdsAt(Wave& wave, const std::uint32_t* addresses, const AccessShape& shape, LaneAccess& access) {
   access.exec = wave.exec();
   const std::uint64_t base = reinterpret_cast<std::uint64_t>(wave.lds);
@@ -144,8 +157,12 @@ void resolveLdsAt(Wave& wave, const std::uint32_t* addresses, const AccessShape&
   }
   access.allValid = true;
   access.contiguous = scattered == 0 && outside == 0 && access.exec == allLanes;
-  if (outside == 0) [[likely]]
+  if (outside == 0) [[likely]] {
+    if (access.exec != 0)
+      noteLds(wave, highestAddress(addresses, access.exec), bytes);
     return;
+  }
+  forLanes(access.exec, [&](unsigned lane) { noteLds(wave, addresses[lane], bytes); });
   std::uint64_t in = 0;
   for (unsigned lane = 0; lane < 64; ++lane)
     in |= std::uint64_t{addresses[lane] + bytes <= limit} << lane;

@@ -24,12 +24,13 @@ template <Resolver R, class T> void loadToLds(Wave& wave, const Op* op) {
     reportLdsDma(wave, op, access.exec, base);
   }
   if (access.contiguous && sizeof(T) == 4 && std::uint64_t{base} + 256 <= wave.ldsBytes) {
+    noteLds(wave, base, 256);
     std::memcpy(wave.lds + base, hostPointer(access.at[0]), 256);
     ASMEVO_NEXT(wave, op);
   }
   forLanes(access.exec, [&](unsigned lane) {
     const std::uint64_t to = std::uint64_t{base} + 4 * lane;
-    if (to + 4 > wave.ldsBytes)
+    if (!noteLds(wave, to, 4))
       return;
     const bool in = access.allValid || (access.valid[0] >> lane & 1);
     const std::uint32_t value =

@@ -1,5 +1,7 @@
 #include "optimize/edit/waits.h"
 
+#include "optimize/moves/move_support.h"
+#include "optimize/repair.h"
 #include "program/analysis/waits.h"
 
 #include <algorithm>
@@ -42,6 +44,18 @@ bool weakenWaits(program::Program& program, const program::Function& function, c
     at->inst = context.codec.complete(*wait);
   }
   return true;
+}
+
+bool settle(const program::Program& original, program::Program& edited, const MoveContext& context, bool vectorOnly) {
+  edited.relink();
+  const program::Function* after = kernelFunction(edited, context);
+  std::size_t weakened = 0;
+  if (!after || !weakenWaits(edited, *after, context, weakened, vectorOnly))
+    return false;
+  const auto uncovered = [&](const program::Program& which) {
+    return program::uncoveredUses(which, *kernelFunction(which, context), context.accumOffset).size();
+  };
+  return uncovered(edited) <= uncovered(original) && repairWaitStates(original, edited, context);
 }
 
 } // namespace asmevo::optimize

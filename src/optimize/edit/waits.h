@@ -17,4 +17,9 @@ std::string waitText(const isa::WaitCount& wait);
 bool weakenWaits(program::Program& program, const program::Function& function, const MoveContext& context,
                  std::size_t& changed, bool vectorOnly = false);
 
+/// Ends an edit: links anew, weakens waits, restores wait states. False where a register would be used before it has
+/// arrived, and was not so in `original`. `context`: with the accumOffset that the edit was made with.
+bool settle(const program::Program& original, program::Program& edited, const MoveContext& context,
+            bool vectorOnly = false);
+
 } // namespace asmevo::optimize

@@ -18,8 +18,6 @@ bool lintsClean(const program::Program& program, std::size_t kernel, unsigned ac
   return !hazards || program::unmetWaitStates(program, *function, accumOffset, *hazards).empty();
 }
 
-namespace {
-
 bool passesLint(const Candidate& candidate, const Gates& gates) {
   if (!gates.lintKernel)
     return true;
@@ -30,16 +28,18 @@ bool passesLint(const Candidate& candidate, const Gates& gates) {
   return lintsClean(edited, *gates.lintKernel, accumOffset, gates.hazards);
 }
 
+namespace {
+
 /// Cheapest first. None: cannot be run, or is wrong.
 std::optional<double> priceOf(Candidate& candidate, const Pricer& pricer, const Gates& gates, const std::string& name) {
   const auto object = object::CodeObject::parse(candidate.bytes, name);
   if (!object)
     return {};
   if (gates.parentByOne > 0) {
-    const auto byOne = pricer.cyclesByOne(*object);
+    const auto byOne = pricer.byOne(*object, gates.clocks);
     if (!byOne)
       return {};
-    const double ratio = *byOne / gates.parentByOne;
+    const double ratio = byOne->cycles / gates.parentByOne;
     if (gates.slack > 0 ? ratio > 1 + gates.slack : ratio >= 1) {
       candidate.stoppedByOne = true;
       return gates.parentCycles * ratio;
@@ -53,17 +53,24 @@ std::optional<double> priceOf(Candidate& candidate, const Pricer& pricer, const 
 
 } // namespace
 
-void priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const Gates& gates,
-                     const std::string& name, unsigned threads) {
+std::size_t priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const Gates& gates,
+                            const std::string& name, unsigned threads, const std::function<bool()>& stop) {
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    for (std::size_t i = next++; i < candidates.size(); i = next++)
+    while (!stop || !stop()) {
+      const std::size_t i = next++;
+      if (i >= candidates.size())
+        return;
       candidates[i]->cycles = priceOf(*candidates[i], pricer, gates, name);
+    }
   };
-  std::vector<std::jthread> others;
-  for (std::size_t t = 1; t < std::min<std::size_t>(threads, candidates.size()); ++t)
-    others.emplace_back(work);
-  work();
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t t = 1; t < std::min<std::size_t>(threads, candidates.size()); ++t)
+      others.emplace_back(work);
+    work();
+  }
+  return std::min<std::size_t>(next, candidates.size());
 }
 
 std::vector<program::BlockId> changedBlocks(const program::Program& before, const program::Program& after) {

@@ -5,12 +5,15 @@
 #include "optimize/search/pricing.h"
 #include "program/analysis/hazards.h"
 
+#include <functional>
+
 namespace asmevo::optimize {
 
 struct Candidate {
   Proposal proposal;
   const Move* move = nullptr;
   std::string form, windowClass; ///< of the window; form: canonical, empty for moves on the whole kernel
+  bool standsAlone = false;      ///< its program is not block by block that of its parent: cannot be merged with others
   Bytes bytes;
   std::string hash;                   ///< sha256 of bytes
   std::optional<double> cycles;       ///< modelled; none: cannot be parsed or run
@@ -23,9 +26,10 @@ struct Candidate {
 /// The cheap gates, in front of the whole-grid price: what a candidate has to pass to be worth it.
 struct Gates {
   double parentCycles = 0; ///< whole grid, of the program that the candidates are edits of
-  /// The same by one workgroup (Pricer::cyclesByOne). A candidate that is `slack` of it slower, or no faster without
+  /// The same by one workgroup (Pricer::byOne). A candidate that is `slack` of it slower, or no faster without
   /// slack, is given the cycles that the ratio of the two says, and no more work. 0: no such gate.
   double parentByOne = 0;
+  std::vector<double> clocks; ///< of the parent, by one workgroup
   double slack = 0;
   /// Kernel whose waits and wait states are looked at. Nothing where the parent has findings of its own, which edits
   /// may carry along: then the verification compares.
@@ -38,9 +42,13 @@ struct Gates {
 bool lintsClean(const program::Program& program, std::size_t kernel, unsigned accumOffset,
                 std::optional<program::HazardTarget> hazards);
 
+/// lintsClean() of a candidate, where the gates ask for it.
+bool passesLint(const Candidate& candidate, const Gates& gates);
+
 /// Fills in `cycles`, of those that fail a gate too: none where the lint does. The result does not depend on `threads`.
-void priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const Gates& gates,
-                     const std::string& name, unsigned threads);
+/// Returns how many, in their order, were priced before `stop`, which may be empty, said that it is time to end.
+std::size_t priceInParallel(const std::vector<Candidate*>& candidates, const Pricer& pricer, const Gates& gates,
+                            const std::string& name, unsigned threads, const std::function<bool()>& stop = {});
 
 /// Blocks whose instructions differ between two programs of one shape.
 std::vector<program::BlockId> changedBlocks(const program::Program& before, const program::Program& after);

@@ -12,16 +12,17 @@ namespace asmevo::optimize {
 
 namespace {
 
-constexpr int schemaVersion = 1;
+constexpr int schemaVersion = 2;
 constexpr int applicationId = 0x41734576; // "AsEv"
 constexpr int busyMilliseconds = 60'000;
 constexpr std::uint64_t largestObject = std::uint64_t{1} << 30;
 
 constexpr const char* schema = R"(
-CREATE TABLE job(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, seconds REAL NOT NULL DEFAULT 0);
+CREATE TABLE job(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, seconds REAL NOT NULL DEFAULT 0,
+                 start_useless INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE start_arm(job INTEGER NOT NULL, class TEXT NOT NULL, move TEXT NOT NULL, pulls REAL NOT NULL,
                        gains REAL NOT NULL);
-CREATE TABLE candidate(job INTEGER NOT NULL, hash TEXT NOT NULL, cycles REAL, perturbed TEXT NOT NULL DEFAULT '[]',
+CREATE TABLE candidate(job INTEGER NOT NULL, hash TEXT NOT NULL, cycles REAL, perturbed TEXT NOT NULL, by_one INTEGER NOT NULL,
                        PRIMARY KEY(job, hash)) WITHOUT ROWID;
 CREATE TABLE verdict(job INTEGER NOT NULL, hash TEXT NOT NULL, level INTEGER NOT NULL, reason TEXT NOT NULL,
                      gate TEXT NOT NULL, PRIMARY KEY(job, hash)) WITHOUT ROWID;
@@ -29,9 +30,13 @@ CREATE TABLE accepted(job INTEGER NOT NULL, number INTEGER NOT NULL, hash TEXT N
                       edits TEXT NOT NULL, PRIMARY KEY(job, number));
 CREATE TABLE arm(class TEXT NOT NULL, move TEXT NOT NULL, pulls REAL NOT NULL, gains REAL NOT NULL,
                  PRIMARY KEY(class, move)) WITHOUT ROWID;
-CREATE TABLE start_lesson(job INTEGER NOT NULL, window TEXT NOT NULL, move TEXT NOT NULL, speedup REAL NOT NULL);
-CREATE TABLE lesson(window TEXT NOT NULL, move TEXT NOT NULL, speedup REAL NOT NULL, job INTEGER NOT NULL,
+CREATE TABLE start_lesson(job INTEGER NOT NULL, window TEXT NOT NULL, move TEXT NOT NULL, reason TEXT NOT NULL,
+                          speedup REAL NOT NULL);
+CREATE INDEX start_lesson_window ON start_lesson(job, window);
+CREATE TABLE lesson(window TEXT NOT NULL, move TEXT NOT NULL, reason TEXT NOT NULL, speedup REAL NOT NULL,
                     PRIMARY KEY(window, move)) WITHOUT ROWID;
+CREATE TABLE useless(id INTEGER PRIMARY KEY, window TEXT NOT NULL, move TEXT NOT NULL, effort INTEGER NOT NULL,
+                     program TEXT NOT NULL, UNIQUE(window, move, effort, program));
 )";
 
 Result<Bytes> compress(std::span<const std::uint8_t> bytes) {
@@ -168,12 +173,13 @@ Result<Ledger::Job> Ledger::begin(const std::string& key) {
     }
   }
   if (!job.resumed) {
-    Statement add(impl->db, "INSERT INTO job(key) VALUES(?)", {key});
+    Statement add(impl->db, "INSERT INTO job(key, start_useless) SELECT ?, coalesce((SELECT max(id) FROM useless), 0)",
+                  {key});
     if (add.step() != SQLITE_DONE)
       return impl->failure("cannot add a job");
     impl->job = sqlite3_last_insert_rowid(impl->db);
     for (const char* sql : {"INSERT INTO start_arm SELECT ?, class, move, pulls, gains FROM arm",
-                            "INSERT INTO start_lesson SELECT ?, window, move, speedup FROM lesson"}) {
+                            "INSERT INTO start_lesson SELECT ?, window, move, reason, speedup FROM lesson"}) {
       Statement copy(impl->db, sql, {impl->job});
       if (copy.step() != SQLITE_DONE)
         return impl->failure("cannot add a job");
@@ -193,7 +199,7 @@ Status Ledger::spent(double seconds) {
 }
 
 Result<std::optional<LedgerPrice>> Ledger::price(const std::string& candidate) {
-  Statement find(impl->db, "SELECT cycles, perturbed FROM candidate WHERE job = ? AND hash = ?",
+  Statement find(impl->db, "SELECT cycles, perturbed, by_one FROM candidate WHERE job = ? AND hash = ?",
                  {impl->job, candidate});
   const int got = find.step();
   if (got == SQLITE_DONE)
@@ -203,6 +209,7 @@ Result<std::optional<LedgerPrice>> Ledger::price(const std::string& candidate) {
   LedgerPrice price;
   if (!find.isNull(0))
     price.cycles = find.real(0);
+  price.byOne = find.integer(2) != 0;
   const auto list = nlohmann::json::parse(find.text(1), nullptr, false);
   if (!list.is_array())
     return badInput("ledger {}: damaged price", impl->path);
@@ -213,8 +220,8 @@ Result<std::optional<LedgerPrice>> Ledger::price(const std::string& candidate) {
 
 Status Ledger::setPrice(const std::string& candidate, const LedgerPrice& price) {
   const Value cycles = price.cycles ? Value(*price.cycles) : Value(nullptr);
-  Statement put(impl->db, "INSERT OR REPLACE INTO candidate VALUES(?, ?, ?, ?)",
-                {impl->job, candidate, cycles, nlohmann::json(price.perturbed).dump()});
+  Statement put(impl->db, "INSERT OR REPLACE INTO candidate VALUES(?, ?, ?, ?, ?)",
+                {impl->job, candidate, cycles, nlohmann::json(price.perturbed).dump(), std::int64_t{price.byOne}});
   return put.step() == SQLITE_DONE ? Status() : impl->failure("cannot be written");
 }
 
@@ -271,22 +278,43 @@ Status Ledger::learn(const std::string& windowClass, const std::string& move, bo
   return put.step() == SQLITE_DONE ? Status() : impl->failure("cannot be written");
 }
 
-Result<std::vector<std::string>> Ledger::lessons(const std::string& window) {
-  std::vector<std::string> moves;
-  Statement find(impl->db, "SELECT move FROM start_lesson WHERE job = ? AND window = ? ORDER BY speedup DESC, move",
+Result<std::vector<LedgerLesson>> Ledger::lessons(const std::string& window) {
+  std::vector<LedgerLesson> lessons;
+  Statement find(impl->db,
+                 "SELECT move, reason, speedup FROM start_lesson WHERE job = ? AND window = ? "
+                 "ORDER BY speedup DESC, move",
                  {impl->job, window});
   int got = 0;
   while ((got = find.step()) == SQLITE_ROW)
-    moves.push_back(find.text(0));
+    lessons.push_back({find.text(0), find.text(1), find.real(2)});
   if (got != SQLITE_DONE)
     return impl->failure("cannot be read");
-  return moves;
+  return lessons;
 }
 
-Status Ledger::addLesson(const std::string& window, const std::string& move, double speedup) {
+Status Ledger::addLesson(const std::string& window, const LedgerLesson& lesson) {
   Statement put(impl->db,
-                "INSERT INTO lesson VALUES(?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET speedup = max(speedup, ?3)",
-                {window, move, speedup, impl->job});
+                "INSERT INTO lesson VALUES(?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET reason = ?3, speedup = ?4 "
+                "WHERE speedup < ?4",
+                {window, lesson.move, lesson.reason, lesson.speedup});
+  return put.step() == SQLITE_DONE ? Status() : impl->failure("cannot be written");
+}
+
+Result<Ledger::Use> Ledger::useOf(const std::string& program, const std::string& window, const std::string& move,
+                                  unsigned effort) {
+  Statement find(impl->db,
+                 "SELECT max(program = ?1) FROM useless WHERE window = ?2 AND move = ?3 AND effort = ?4 AND "
+                 "id <= (SELECT start_useless FROM job WHERE job.id = ?5)",
+                 {program, window, move, std::int64_t{effort}, impl->job});
+  if (find.step() != SQLITE_ROW)
+    return impl->failure("cannot be read");
+  return find.isNull(0) ? Use::unknown : find.integer(0) ? Use::none : Use::noneElsewhere;
+}
+
+Status Ledger::addUseless(const std::string& program, const std::string& window, const std::string& move,
+                          unsigned effort) {
+  Statement put(impl->db, "INSERT OR IGNORE INTO useless(window, move, effort, program) VALUES(?, ?, ?, ?)",
+                {window, move, std::int64_t{effort}, program});
   return put.step() == SQLITE_DONE ? Status() : impl->failure("cannot be written");
 }
 

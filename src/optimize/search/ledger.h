@@ -22,6 +22,7 @@ namespace asmevo::optimize {
 struct LedgerPrice {
   std::optional<double> cycles;
   std::vector<double> perturbed; ///< cycles on each perturbed chip; empty: not asked for yet
+  bool byOne = false;            ///< the cycles are what one workgroup says
 };
 
 struct LedgerVerdict {
@@ -37,6 +38,12 @@ struct LedgerArm {
 
 /// Every call is one transaction; a process that dies in it leaves the file as it was before. Several processes may use
 /// one file. Not for several threads at once.
+/// An edit that paid.
+struct LedgerLesson {
+  std::string move, reason; ///< Proposal::reason: which of a move's proposals it was
+  double speedup = 1;
+};
+
 class Ledger {
  public:
   /// Empty path: in memory. Errors: a file that is no ledger, or cannot be opened.
@@ -68,9 +75,17 @@ class Ledger {
 
   /// Adds to what later jobs start from.
   Status learn(const std::string& windowClass, const std::string& move, bool gained);
-  /// Moves that paid on a window of this canonical form in other jobs, best first.
-  Result<std::vector<std::string>> lessons(const std::string& window);
-  Status addLesson(const std::string& window, const std::string& move, double speedup);
+  /// What paid on a window of this canonical form in jobs that began before this one, best first.
+  Result<std::vector<LedgerLesson>> lessons(const std::string& window);
+  /// One for each move and window: the best.
+  Status addLesson(const std::string& window, const LedgerLesson& lesson);
+
+  /// What jobs that began before this one say of a move on a window, at that effort.
+  enum class Use { unknown, noneElsewhere, none };
+  /// `program`: hash of the program that has the window, and of what it is priced on. `none` is an answer about that
+  /// very program, `noneElsewhere` about another that shares the window.
+  Result<Use> useOf(const std::string& program, const std::string& window, const std::string& move, unsigned effort);
+  Status addUseless(const std::string& program, const std::string& window, const std::string& move, unsigned effort);
 
  private:
   struct Impl;

@@ -38,25 +38,30 @@ Result<std::vector<double>> Pricer::perturbed(const object::CodeObject& object) 
 }
 
 Status Pricer::withOneWorkgroup(const object::CodeObject& object,
-                                const std::function<Status(const device::TracedCase&)>& use) const {
+                                const std::function<Status(device::TracedCase&)>& use) const {
   for (const auto& launch : launches.cases) {
     ASMEVO_TRY(const auto loaded, device.load(object, launch.kernel));
-    ASMEVO_TRY(const auto traced, loaded->trace(launch, {loaded->shapeOf(launch).workgroups / 2}));
+    ASMEVO_TRY(auto traced, loaded->trace(launch, {loaded->shapeOf(launch).workgroups / 2}));
     ASMEVO_CHECK(use(traced));
   }
   return {};
 }
 
-Result<double> Pricer::cyclesByOne(const object::CodeObject& object) const {
-  if (!device.chip())
-    return cycles(object);
-  double sum = 0;
-  ASMEVO_CHECK(withOneWorkgroup(object, [&](const device::TracedCase& traced) -> Status {
+Result<Pricer::ByOne> Pricer::byOne(const object::CodeObject& object, const std::vector<double>& clocks) const {
+  ByOne result;
+  if (!device.chip()) {
+    ASMEVO_TRY(result.cycles, cycles(object));
+    return result;
+  }
+  ASMEVO_CHECK(withOneWorkgroup(object, [&](device::TracedCase& traced) -> Status {
+    const std::size_t number = result.clockMhz.size();
+    traced.shape.clockMhz = number < clocks.size() ? clocks[number] : 0;
     ASMEVO_TRY(const auto estimate, traced.estimate(*device.chip()));
-    sum += estimate.cycles;
+    result.cycles += estimate.cycles;
+    result.clockMhz.push_back(estimate.clockMhz);
     return {};
   }));
-  return sum;
+  return result;
 }
 
 Result<std::vector<double>> Pricer::perturbedByOne(const object::CodeObject& object) const {
@@ -71,6 +76,19 @@ Result<std::vector<double>> Pricer::perturbedByOne(const object::CodeObject& obj
     return {};
   }));
   return sums;
+}
+
+Result<timing::Estimate> Pricer::profileByOne(const object::CodeObject& object) const {
+  if (!device.chip())
+    return heaviest(object);
+  timing::Estimate most;
+  ASMEVO_CHECK(withOneWorkgroup(object, [&](const device::TracedCase& traced) -> Status {
+    ASMEVO_TRY(auto estimate, traced.estimate(*device.chip()));
+    if (estimate.cycles >= most.cycles)
+      most = std::move(estimate);
+    return {};
+  }));
+  return most;
 }
 
 Result<timing::Estimate> Pricer::heaviest(const object::CodeObject& object) const {

@@ -20,12 +20,19 @@ class Pricer {
   Result<double> cycles(const object::CodeObject& object) const;
   /// The same with one workgroup of each case standing for all of its grid: many times quicker, and what programs are
   /// compared by as long as workgroups are alike (timing::Estimate::behaviours).
-  Result<double> cyclesByOne(const object::CodeObject& object) const;
+  struct ByOne {
+    double cycles = 0;
+    std::vector<double> clockMhz; ///< that each case settles at
+  };
+  /// `clocks`: of a program much like it, which spares finding them out; empty: none.
+  Result<ByOne> byOne(const object::CodeObject& object, const std::vector<double>& clocks = {}) const;
   /// Likewise on each perturbed chip.
   Result<std::vector<double>> perturbedByOne(const object::CodeObject& object) const;
   /// `cycles` on each perturbed chip, in the order of their seeds 1, 2, ...; empty on a device that does not model
   /// time.
   Result<std::vector<double>> perturbed(const object::CodeObject& object) const;
+  /// Of the case that takes longest, by one workgroup.
+  Result<timing::Estimate> profileByOne(const object::CodeObject& object) const;
   /// The case that takes longest: it decides where to look.
   Result<timing::Estimate> heaviest(const object::CodeObject& object) const;
 
@@ -33,7 +40,7 @@ class Pricer {
   /// Hands `use` a trace of each case: of one workgroup in the middle of the grid, where edges do not show. Traces hold
   /// instructions of the loaded kernel and do not outlive the call.
   Status withOneWorkgroup(const object::CodeObject& object,
-                          const std::function<Status(const device::TracedCase&)>& use) const;
+                          const std::function<Status(device::TracedCase&)>& use) const;
 
   device::Device& device;
   const dispatch::Dispatch& launches;

@@ -127,6 +127,55 @@ class ByText {
   std::map<std::pair<std::uint64_t, std::string>, std::vector<Place>> places;
 };
 
+/// Where operations of K0 are in flight at points of their own block, by text. Copies of a block, of an unrolled or
+/// peeled loop, may leave the same in flight: wherever K0 has such an operation and such a point, it does.
+class InFlightInBlock {
+ public:
+  InFlightInBlock(const program::Program& p, const LintReport& report) : code(p) {
+    for (const LintFinding& finding : report.findings)
+      if (finding.rule == "wait.order")
+        pairs.emplace(finding.producer, finding.address);
+  }
+
+  /// `finding`: of K1, whose code is `other`.
+  bool has(const program::Program& other, const LintFinding& finding) const {
+    const auto [block, index] = placeOf(other, finding.producer);
+    if (!block)
+      return false;
+    std::size_t skipped = 0, point = index + 1;
+    for (; point < block->instrs.size() && block->instrs[point].address != finding.address; ++point)
+      skipped += block->instrs[point].inst->text == finding.text;
+    if (point == block->instrs.size())
+      return false;
+    bool any = false;
+    for (const program::Block& b : code.blocks)
+      for (std::size_t i = 0; i < b.instrs.size(); ++i) {
+        if (b.instrs[i].inst->text != finding.producerText)
+          continue;
+        std::size_t nth = 0;
+        for (std::size_t j = i + 1; j < b.instrs.size(); ++j)
+          if (b.instrs[j].inst->text == finding.text && nth++ == skipped) {
+            if (!pairs.contains({b.instrs[i].address, b.instrs[j].address}))
+              return false;
+            any = true;
+          }
+      }
+    return any;
+  }
+
+ private:
+  static std::pair<const program::Block*, std::size_t> placeOf(const program::Program& p, std::uint64_t address) {
+    for (const program::Block& block : p.blocks)
+      for (std::size_t i = 0; i < block.instrs.size(); ++i)
+        if (block.instrs[i].address == address)
+          return {&block, i};
+    return {nullptr, 0};
+  }
+
+  const program::Program& code;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> pairs;
+};
+
 std::uint64_t blockNameOf(const program::Program& p, const std::vector<std::uint64_t>& names, std::uint64_t address) {
   const auto after = std::ranges::upper_bound(p.blocks, address, {}, &program::Block::address);
   return after == p.blocks.begin() ? 0 : names[static_cast<std::size_t>(after - p.blocks.begin()) - 1];
@@ -182,6 +231,7 @@ Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const ComparedFin
     });
   };
 
+  const InFlightInBlock inFlight(pair.k0, before.report);
   BaselineLint result;
   result.fresh.waitStatesChecked = after.report.waitStatesChecked;
   result.inBaseline = before.own;
@@ -189,7 +239,7 @@ Result<BaselineLint> lintAgainst(const object::CodeObject& k0, const ComparedFin
   for (const PlacedFinding& fresh : matcher.newOnes(placed(before.report), placed(after.report))) {
     const std::size_t number = std::stoul(fresh.message);
     LintFinding& finding = after.report.findings[number];
-    if (finding.rule == "wait.order" && !ordered(finding))
+    if (finding.rule == "wait.order" && (!ordered(finding) || inFlight.has(pair.k1, finding)))
       continue;
     freshOwn += number < after.own;
     result.fresh.findings.push_back(std::move(finding));

@@ -10,7 +10,9 @@
 #include "isa/semantics/domain.h"
 #include "verify/proof/terms.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace asmevo::verify {
 
@@ -99,10 +101,15 @@ struct TermDomain {
   template <class F, class V> V ftrunc(F, V a) const { return exact<F, V>("ftrunc", std::array{value<F>(a)}); }
   template <class F, class V> V frndne(F, V a) const { return exact<F, V>("frndne", std::array{value<F>(a)}); }
   template <class F, class V> V fin(F, V a) const { return exact<F, V>("fin", std::array{value<F>(a)}); }
+  // Of a value twice they are what quiets it: of a result of arithmetic under the same MODE they change nothing.
   template <class F, class V> V fmin(F, V a, V b) const {
+    if (a.id == b.id && F::bits == 32 && isResult(a.id))
+      return a;
     return exact<F, V>("fmin", std::array{value<F>(a), value<F>(b)});
   }
   template <class F, class V> V fmax(F, V a, V b) const {
+    if (a.id == b.id && F::bits == 32 && isResult(a.id))
+      return a;
     return exact<F, V>("fmax", std::array{value<F>(a), value<F>(b)});
   }
   template <class F, class V> Mask feq(F, V a, V b) const { return exact<F, Mask>("feq", ordered<F>(a, b)); }
@@ -144,6 +151,19 @@ struct TermDomain {
  private:
   template <class V> static constexpr Sort sortOf() {
     return std::is_same_v<V, B64> ? Sort::wide : std::is_same_v<V, B32> ? Sort::word : Sort::bit;
+  }
+  /// A 32-bit result of this MODE's f32 arithmetic, or such a value of another lane (0 where that is off).
+  bool isResult(TermId id) const {
+    const TermTable::Node& node = t.at(id);
+    if (node.op == TermOp::permuted)
+      return isResult(t.arg(id, 0));
+    if (node.op != TermOp::apply || node.argCount == 0 || t.arg(id, 0) != mode)
+      return false;
+    const std::string_view name = t.name(node.payload);
+    constexpr std::array arithmetic = {std::string_view("fadd32."), std::string_view("fmul32."),
+                                       std::string_view("ffma32."), std::string_view("fmax32"),
+                                       std::string_view("fmin32")};
+    return std::ranges::any_of(arithmetic, [&](std::string_view of) { return name.starts_with(of); });
   }
   /// A half is the low 16 bits of its word, whatever is above.
   TermId half(B32 a) const { return t.demanded(a.id, 0xffff); }

@@ -12,10 +12,10 @@ class CheapGates : public testing::Test {
  protected:
   void SetUp() override {
     const auto cycles = pricer.cycles(k0);
-    const auto byOne = pricer.cyclesByOne(k0);
+    const auto byOne = pricer.byOne(k0);
     ASSERT_TRUE(cycles && byOne);
     gates.parentCycles = *cycles;
-    gates.parentByOne = *byOne;
+    gates.parentByOne = byOne->cycles;
     gates.lintKernel = 0;
     gates.accumOffset = k0.kernels().front().descriptor.accumOffset(k0.target());
     gates.hazards = program::hazardTargetOf(k0.target());
@@ -69,7 +69,7 @@ TEST_F(CheapGates, FasterGetsTheWholeGridsPrice) {
   // K0 next to a slower parent.
   const auto parent = tests::edited(k0, slowDown);
   gates.parentCycles = *pricer.cycles(parent);
-  gates.parentByOne = *pricer.cyclesByOne(parent);
+  gates.parentByOne = pricer.byOne(parent)->cycles;
   const Candidate faster = priced([](tests::Editable&) {});
   ASSERT_TRUE(faster.cycles);
   EXPECT_FALSE(faster.stoppedByOne);

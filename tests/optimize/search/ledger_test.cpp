@@ -33,8 +33,8 @@ TEST_F(LedgerFile, AnswersSurviveTheProcess) {
     const auto job = ledger->begin("job");
     ASSERT_TRUE(job);
     EXPECT_FALSE(job->resumed);
-    ASSERT_TRUE(ledger->setPrice("a", {123.5, {1.0, 2.5}}));
-    ASSERT_TRUE(ledger->setPrice("broken", {std::nullopt, {}}));
+    ASSERT_TRUE(ledger->setPrice("a", {123.5, {1.0, 2.5}, true}));
+    ASSERT_TRUE(ledger->setPrice("broken", {std::nullopt, {}, false}));
     ASSERT_TRUE(ledger->setVerdict("a", {verify::Level::proved, "equal", ""}));
     ASSERT_TRUE(ledger->setAccepted(1, "a", k1, nlohmann::json::array()));
     ASSERT_TRUE(ledger->spent(2.5));
@@ -47,6 +47,7 @@ TEST_F(LedgerFile, AnswersSurviveTheProcess) {
   const auto price = ledger->price("a");
   ASSERT_TRUE(price && *price);
   EXPECT_EQ((*price)->cycles, 123.5);
+  EXPECT_TRUE((*price)->byOne);
   EXPECT_EQ((*price)->perturbed, (std::vector<double>{1.0, 2.5}));
   const auto broken = ledger->price("broken");
   ASSERT_TRUE(broken && *broken);
@@ -63,11 +64,13 @@ TEST_F(LedgerFile, AnswersSurviveTheProcess) {
 TEST_F(LedgerFile, JobsDoNotShareAnswersButLessons) {
   const auto ledger = open();
   ASSERT_TRUE(ledger->begin("first"));
-  ASSERT_TRUE(ledger->setPrice("a", {1, {}}));
+  ASSERT_TRUE(ledger->setPrice("a", {1, {}, false}));
   ASSERT_TRUE(ledger->learn("loop", "schedule", true));
   ASSERT_TRUE(ledger->learn("loop", "schedule", false));
-  ASSERT_TRUE(ledger->addLesson("window", "schedule", 1.1));
-  ASSERT_TRUE(ledger->addLesson("window", "prefetch", 1.5));
+  ASSERT_TRUE(ledger->addLesson("window", {"schedule", "paced", 1.1}));
+  ASSERT_TRUE(ledger->addLesson("window", {"schedule", "by critical path", 1.2}));
+  ASSERT_TRUE(ledger->addLesson("window", {"schedule", "shaken", 1.15}));
+  ASSERT_TRUE(ledger->addLesson("window", {"prefetch", "two turns", 1.5}));
   EXPECT_TRUE(ledger->lessons("window")->empty()) << "a job starts from what was known when it began";
 
   const auto second = ledger->begin("second");
@@ -76,12 +79,41 @@ TEST_F(LedgerFile, JobsDoNotShareAnswersButLessons) {
   ASSERT_EQ(second->arms.size(), 1u);
   EXPECT_EQ(second->arms[0].pulls, 2);
   EXPECT_EQ(second->arms[0].gains, 1);
-  EXPECT_EQ(*ledger->lessons("window"), (std::vector<std::string>{"prefetch", "schedule"}));
+  const auto lessons = ledger->lessons("window");
+  ASSERT_TRUE(lessons);
+  ASSERT_EQ(lessons->size(), 2u) << "the best of each move";
+  EXPECT_EQ(lessons->at(0).move, "prefetch");
+  EXPECT_EQ(lessons->at(0).reason, "two turns");
+  EXPECT_EQ(lessons->at(0).speedup, 1.5);
+  EXPECT_EQ(lessons->at(1).move, "schedule");
+  EXPECT_EQ(lessons->at(1).reason, "by critical path");
+  EXPECT_EQ(lessons->at(1).speedup, 1.2);
 
   const auto again = ledger->begin("first");
   ASSERT_TRUE(again && again->resumed);
   EXPECT_TRUE(again->arms.empty());
   EXPECT_TRUE(ledger->lessons("window")->empty());
+}
+
+TEST_F(LedgerFile, UselessWindowsAreKnownToJobsThatBeginLater) {
+  using enum Ledger::Use;
+  {
+    const auto ledger = open();
+    ASSERT_TRUE(ledger->begin("first"));
+    ASSERT_TRUE(ledger->addUseless("program", "window", "schedule", 0));
+    ASSERT_TRUE(ledger->addUseless("program", "window", "schedule", 0));
+    EXPECT_EQ(*ledger->useOf("program", "window", "schedule", 0), unknown);
+  }
+  const auto ledger = open();
+  ASSERT_TRUE(ledger->begin("second"));
+  EXPECT_EQ(*ledger->useOf("program", "window", "schedule", 0), none);
+  EXPECT_EQ(*ledger->useOf("sibling", "window", "schedule", 0), noneElsewhere);
+  EXPECT_EQ(*ledger->useOf("program", "window", "schedule", 1), unknown);
+  EXPECT_EQ(*ledger->useOf("program", "window", "prefetch", 0), unknown);
+  EXPECT_EQ(*ledger->useOf("program", "another", "schedule", 0), unknown);
+  ASSERT_TRUE(ledger->addUseless("program", "another", "schedule", 0));
+  ASSERT_TRUE(ledger->begin("first"));
+  EXPECT_EQ(*ledger->useOf("program", "window", "schedule", 0), unknown) << "taken up as it began";
 }
 
 TEST_F(LedgerFile, OtherFilesAreRefused) {

@@ -120,6 +120,8 @@ class BatchLoadsMove final : public Move {
     return "unroll a loop that waits for its loads and issue those of all copies together";
   }
 
+  bool reshapes() const override { return true; }
+
   std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
     constexpr std::size_t mostCode = 1200, mostChoices = 3;
     std::vector<Proposal> proposals;

@@ -60,6 +60,8 @@ class PrefetchMove final : public Move {
     return "issue a loop's loads one iteration earlier, with its address arithmetic run ahead and its end peeled";
   }
 
+  bool reshapes() const override { return true; }
+
   std::vector<Proposal> propose(const program::Program& program, const MoveContext& context) const override {
     constexpr std::size_t longestBody = 2000, mostChoices = 8;
     constexpr unsigned sets = 2;

@@ -11,6 +11,9 @@ namespace asmevo::optimize {
 
 namespace {
 
+/// LDS is given out in so many bytes (object::occupancyOf).
+constexpr std::uint32_t granule = 512;
+
 /// Numbers of hardware registers that hold a wave's allocation (LLVM AMDGPU SIDefines, Hwreg), and the bits of SIMM16
 /// that name one.
 constexpr unsigned hwregMask = 0x3f, gprAlloc = 5, ldsAlloc = 6;
@@ -54,6 +57,7 @@ class Cutter {
     std::vector<Proposal> result;
     for (const auto* cut : chosen)
       result.push_back(proposal(*cut));
+    addMeasured(registers, both, result);
     return result;
   }
 
@@ -88,6 +92,45 @@ class Cutter {
     if (const auto reach = ldsReach(program, *function, context); reach && *reach < lds)
       cut.ldsBytes = *reach;
     return cut;
+  }
+
+  /// A cut to the LDS that launches were seen to reach, where no bound holds for all of them.
+  void addMeasured(const program::ResourceEdit& registers, const program::ResourceEdit& proven,
+                   std::vector<Proposal>& result) const {
+    program::ResourceEdit cut = registers;
+    cut.ldsBytes = granule;
+    if (!isStep(proven, cut) || !mayMeasureLds())
+      return;
+    const auto use = context.evidence->ldsUse(context.object, context.kernel.name);
+    if (!use || roundUp(std::max(use->extent.reached, granule), granule) >= lds)
+      return;
+    cut.ldsBytes = roundUp(std::max(use->extent.reached, granule), granule);
+    if (!isStep(proven, cut))
+      return;
+    // What is left over between two steps costs nothing and may be what another launch needs.
+    for (program::ResourceEdit wider = cut; *wider.ldsBytes + granule < lds; cut = wider) {
+      *wider.ldsBytes += granule;
+      if (isStep(wider, cut))
+        break;
+    }
+    program::ResourceEdit alone;
+    alone.ldsBytes = cut.ldsBytes;
+    Proposal measured = proposal(isStep(alone, cut) ? cut : alone);
+    measured.assumptions.push_back(
+        fmt::format("no launch reaches beyond byte {} of the LDS: measured at most {} in {} cases, {} variants of them "
+                    "and samples of {} timed cases",
+                    *cut.ldsBytes, use->extent.reached, use->verified, use->variants, use->timed));
+    result.insert(result.begin(), std::move(measured));
+  }
+
+  bool mayMeasureLds() const {
+    if (!context.evidence || readsAllocation(program, ldsAlloc))
+      return false;
+    // LDS that launches add starts where the declared part ends.
+    const auto& metadata = context.kernel.metadata;
+    return !metadata || std::ranges::none_of(metadata->arguments, [](const object::KernelArgument& argument) {
+      return argument.valueKind == "dynamic_shared_pointer" || argument.valueKind == "hidden_dynamic_lds_size";
+    });
   }
 
   object::Occupancy occupancy(const program::ResourceEdit& cut) const {

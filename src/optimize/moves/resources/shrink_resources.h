@@ -13,9 +13,13 @@ namespace asmevo::optimize {
 /// It proposes the smallest cut that gives the occupancy of all cuts together: a cut of registers alone can be proved,
 /// one of LDS is at best exact. Where only both together get there, the registers alone follow if they cross a step.
 ///
-/// Refused: registers that no operand names (S_SET_GPR_IDX, V_MOVREL, unknown callees), an LDS address that interval
-/// analysis does not bound below the declared size (lds_bounds.h), code that reads its own allocation
-/// (HW_REG_GPR_ALLOC, HW_REG_LDS_ALLOC).
+/// Where analysis does not bound the LDS, launches may have been seen to reach less than is declared
+/// (launch_evidence.h): then the proposal keeps the most LDS that gives the same occupancy, and assumes that no launch
+/// reaches more. Not where launches add LDS of their own.
+///
+/// Refused: registers that no operand names (S_SET_GPR_IDX, V_MOVREL, unknown callees), an LDS address that neither
+/// interval analysis (lds_bounds.h) nor what launches do bounds below the declared size, code that reads its own
+/// allocation (HW_REG_GPR_ALLOC, HW_REG_LDS_ALLOC).
 ///
 ///   before:  512 VGPRs declared, v0..v101 used, 1 wave per SIMD      after:  104 VGPRs, 4 waves per SIMD
 const Move& shrinkResourcesMove();

@@ -176,6 +176,40 @@ TEST(Prefetch, LeavesAloneWhatItMust) {
       << "a loaded value decides how often it turns";
 }
 
+/// A load that the loop does not wait for in front of its barrier may be in flight there in every copy of the loop.
+TEST(Prefetch, CopiesMayLeaveInFlightWhatTheLoopDid) {
+  const auto fixture = textFixture(R"(
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32_e32 v4, 0
+  v_mov_b32_e32 v5, v1
+  s_mov_b32 s8, 0
+  s_and_b32 s9, s6, 3
+  s_add_i32 s9, s9, 1
+top:
+  global_load_dword v2, v5, s[2:3]
+  v_add_u32_e32 v5, 0x100, v5
+  s_add_i32 s8, s8, 1
+  s_waitcnt vmcnt(0)
+  v_and_b32_e32 v6, 0x3fc, v4
+  global_load_dword v7, v6, s[2:3]
+  s_barrier
+  v_add_u32_e32 v4, v2, v4
+  s_waitcnt vmcnt(0)
+  s_barrier
+  v_add_u32_e32 v4, v7, v4
+  s_cmp_lg_u32 s8, s9
+  s_cbranch_scc1 top
+  global_store_dword v1, v4, s[2:3] offset:2048
+)");
+  const auto proposals = proposalsOf(*fixture);
+  ASSERT_EQ(proposals.size(), 2u);
+  for (const Proposal& proposal : proposals) {
+    const auto verdict = verdictOn(*fixture, proposal);
+    EXPECT_TRUE(verdict.newFindings.empty()) << verdict.newFindings.size();
+    EXPECT_TRUE(verdict.newStrictFindings.empty());
+  }
+}
+
 /// An index is loaded, and what it leads to: both for the next turn, the second once the first has arrived.
 std::string chaseText(const std::string& turns, const std::string& between = "", const std::string& bottom = "") {
   return fmt::format(R"(

@@ -1,6 +1,7 @@
 // Cuts of declared resources: what is cut, what a proof accepts, and programs that must keep what they declare.
 #include "optimize/moves/resources/shrink_resources.h"
 
+#include "optimize/launch_evidence.h"
 #include "optimize/optimize_support.h"
 #include "verify/verify_support.h"
 
@@ -179,6 +180,109 @@ TEST(ShrinkResourcesGroup, InPlace) {
   EXPECT_EQ(program::test::textOf(*k1), program::test::textOf(fixture->object));
   // LDS is not part of a proof.
   EXPECT_EQ(verdictOf(*fixture, *k1), verify::Level::exact);
+}
+
+/// LDS at 4 * id + the dword at byte 0x1000 of the buffer.
+const std::string readsFar = R"(
+  s_load_dword s11, s[2:3], 0x1000
+  s_waitcnt lgkmcnt(0)
+  v_add_u32_e32 v3, s11, v5
+  ds_write_b32 v3, v0
+)";
+
+/// A fixture with what launches show of it: verified cases and timed ones put that dword at other places.
+struct Measured {
+  Measured(const Declaration& declaration, std::uint32_t verifiedAt, std::uint32_t timedAt,
+           std::uint32_t dynamicLds = 0)
+      : fixture(fixtureOf(declaration)), verified(at(verifiedAt)), timed(at(timedAt)) {
+    verified.cases[0].dynamicLdsBytes = dynamicLds;
+    options.seeds = {0};
+    options.dataVariants = 0;
+  }
+  static dispatch::Dispatch at(std::uint32_t offset) {
+    dispatch::Dispatch launches = tests::textDispatch();
+    for (unsigned byte = 0; byte < 4; ++byte)
+      launches.cases[0].buffers[0].initial[0x1000 + byte] = static_cast<std::uint8_t>(offset >> (8 * byte));
+    return launches;
+  }
+  std::vector<Proposal> propose() {
+    const LaunchEvidence evidence(
+        [&] {
+          ++measurements;
+          return verify::measureBaseline(fixture->object, verified, tests::simulator(), options);
+        },
+        timed, tests::simulator());
+    MoveContext context = fixture->context();
+    context.evidence = &evidence;
+    return shrinkResourcesMove().propose(fixture->program, context);
+  }
+  Cuts cuts() {
+    Cuts cuts;
+    for (const Proposal& proposal : propose()) {
+      const auto& descriptor = fixture->rebuilt(proposal.program).kernels()[0].descriptor;
+      cuts.push_back({descriptor.allocatedVgprs(fixture->object.target()),
+                      descriptor.accumOffset(fixture->object.target()), descriptor.groupSegmentSize()});
+    }
+    return cuts;
+  }
+
+  std::unique_ptr<MoveFixture> fixture;
+  dispatch::Dispatch verified, timed;
+  verify::Options options;
+  int measurements = 0;
+};
+
+TEST(ShrinkResourcesMeasured, WhatNoBoundHoldsIsMeasuredAndAssumed) {
+  // 32 waves of one workgroup each fit a CU: 2048 bytes for each are as good as the 1280 that are reached.
+  Measured measured({.lds = 65536, .lines = readsFar}, 0, 1024);
+  EXPECT_EQ(cutsOf({.lds = 65536, .lines = readsFar}), Cuts{});
+  EXPECT_EQ(measured.cuts(), (Cuts{{32, 32, 2048}}));
+  const auto proposals = measured.propose();
+  ASSERT_EQ(proposals.size(), 1u);
+  ASSERT_EQ(proposals[0].assumptions.size(), 1u);
+  EXPECT_EQ(proposals[0].assumptions[0],
+            "no launch reaches beyond byte 2048 of the LDS: measured at most 1280 in 1 cases, 0 variants of them and "
+            "samples of 1 timed cases");
+  const auto k1 = measured.fixture->rebuilt(proposals[0].program);
+  const auto verdict =
+      verify::verify(measured.fixture->object, k1, measured.verified, tests::simulator(), measured.options);
+  ASSERT_TRUE(verdict) << verdict.error().message;
+  EXPECT_EQ(verdict->level, verify::Level::exact) << verdict->reason;
+  // A launch that was not measured.
+  const auto other =
+      verify::verify(measured.fixture->object, k1, Measured::at(2048), tests::simulator(), measured.options);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_FALSE(verify::accepted(other->level));
+  EXPECT_NE(other->reason.find("of the LDS and has 2048 of K0's 65536 bytes"), std::string::npos) << other->reason;
+}
+
+TEST(ShrinkResourcesMeasured, EveryLaunchCounts) {
+  // 20,000 + 256 bytes leave room for three workgroups, 40,000 for one.
+  EXPECT_EQ((Measured({.lds = 65536, .lines = readsFar}, 20000, 0).cuts()), (Cuts{{32, 32, 21504}}));
+  EXPECT_EQ((Measured({.lds = 65536, .lines = readsFar}, 0, 40000).cuts()), Cuts{});
+}
+
+TEST(ShrinkResourcesMeasured, RegistersGoAlongWhereTheyAreNeeded) {
+  // By registers two waves fit a SIMD: eight workgroups a CU, or 8 KiB for each; without them as many as by LDS.
+  const Declaration declaration{.vgprs = 256, .lds = 65536, .lines = readsFar};
+  const Cuts cuts = Measured(declaration, 0, 0).cuts();
+  ASSERT_FALSE(cuts.empty());
+  EXPECT_EQ(cuts.front(), (Cut{8, 8, 2048}));
+}
+
+TEST(ShrinkResourcesMeasured, LaunchesWithLdsOfTheirOwnAreNoEvidence) {
+  EXPECT_EQ((Measured({.lds = 32768, .lines = readsFar}, 0, 0, 512).cuts()), Cuts{});
+}
+
+TEST(ShrinkResourcesMeasured, NothingIsMeasuredInVain) {
+  // A bound holds; more LDS for each gives no more waves; the code looks at its allocation.
+  Measured bounded({.lds = 65536}, 0, 0), enough({.lds = 2048, .lines = readsFar}, 0, 0),
+      looks({.lds = 65536, .lines = readsFar + "  s_getreg_b32 s12, hwreg(HW_REG_LDS_ALLOC)\n"}, 0, 0);
+  EXPECT_EQ(bounded.cuts(), (Cuts{{32, 32, 512}}));
+  EXPECT_TRUE(bounded.propose().at(0).assumptions.empty());
+  EXPECT_EQ(enough.cuts(), Cuts{});
+  EXPECT_EQ(looks.cuts(), Cuts{});
+  EXPECT_EQ(bounded.measurements + enough.measurements + looks.measurements, 0);
 }
 
 } // namespace

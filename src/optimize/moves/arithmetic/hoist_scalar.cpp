@@ -1,4 +1,4 @@
-#include "optimize/moves/hoist_scalar.h"
+#include "optimize/moves/arithmetic/hoist_scalar.h"
 
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"

@@ -1,4 +1,4 @@
-#include "optimize/moves/dead_code.h"
+#include "optimize/moves/arithmetic/dead_code.h"
 
 #include "optimize/edit/registers.h"
 #include "optimize/moves/move_support.h"
