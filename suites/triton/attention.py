@@ -32,7 +32,7 @@ def split_len(n, splits):
     *DEC,
     "_fwd_grouped_kernel_stage1",
     {"num_warps": 4, "num_stages": 1, "waves_per_eu": 1, "matrix_instr_nonkdim": 16, "kpack": 2},
-    {"small": dict(lens=(100, 37), splits=(3, 1)), "prod": dict(lens=(4096,) * 32, splits=(8,) * 32, big=True)},
+    {"small": dict(lens=(100, 37), splits=(3, 1)), "deep": dict(lens=(700, 330), splits=(3, 1)), "prod": dict(lens=(4096,) * 32, splits=(8,) * 32, big=True)},
     "page size 1, kv_indices i64, at most 16 splits (the AMD default); BLOCK_N 32, BLOCK_H 16 (4 of 16 rows used), HIP"
     " extras as _decode_grouped_att_m_fwd sets them; an even batch with the uneven-batch flag rotates the batch over"
     " the splits (ROTATE_BATCH, reads the grid size from the hidden arguments)",
@@ -49,7 +49,7 @@ def stage1(L, rng, lens, splits):
     *DEC,
     "_fwd_grouped_kernel_stage1",
     {"num_warps": 4, "num_stages": 1, "waves_per_eu": 1, "matrix_instr_nonkdim": 16, "kpack": 2},
-    {"small": dict(lens=(70, 33), splits=(2, 1)), "prod": dict(lens=(4096,) * 32, splits=(16,) * 32, big=True)},
+    {"small": dict(lens=(70, 33), splits=(2, 1)), "deep": dict(lens=(500, 330), splits=(2, 1)), "prod": dict(lens=(4096,) * 32, splits=(16,) * 32, big=True)},
     "DeepSeek V3 on 8 ranks: 16 heads on one latent of 576 (512 + 64 rope), value = first 512 columns of the same rows;"
     " BLOCK_N 16 (HIP, Lk >= 576)",
     edge=("q",),
@@ -203,6 +203,7 @@ def stage2(L, rng, lens, splits, maxs=16):
     {"num_warps": 4, "num_stages": 1, "waves_per_eu": 1, "matrix_instr_nonkdim": 16, "kpack": 2},
     {
         "small": dict(ext=(130, 33), pre=(100, 0), heads=8, kvheads=2),
+        "deep": dict(ext=(330, 133), pre=(400, 230), heads=8, kvheads=2),
         "prod": dict(ext=(2048, 1024, 512, 512), pre=(1024, 0, 2048, 512), heads=32, kvheads=8, big=True),
     },
     "causal prefill after a cached prefix; 64 x 64 tiles, 4 warps on HIP; ragged batch, so the compact tile grid"
@@ -320,6 +321,7 @@ def extend(L, rng, ext, pre, heads, kvheads):
     {},
     {
         "small": dict(qlens=(9, 1, 20), ctx=(23, 50, 0)),
+        "deep": dict(qlens=(9, 1, 20), ctx=(423, 350, 170)),
         "prod": dict(qlens=(1024, 512) + (1,) * 61, ctx=(0, 1024) + (2047,) * 61, big=True),
     },
     "mixed prefill and decode batch: the 2D path; BLOCK_M 16, BLOCK_Q 4, TILE_SIZE 32 (prefill), pages of 16, default 4"
@@ -337,7 +339,7 @@ def unified_2d(L, rng, qlens, ctx):
     *UNI,
     "kernel_unified_attention",
     {},
-    {"small": dict(qlens=(1, 1, 1), ctx=(299, 31, 0)), "prod": dict(qlens=(1,) * 15, ctx=(8191,) * 15, big=True)},
+    {"small": dict(qlens=(1, 1, 1), ctx=(299, 31, 0)), "deep": dict(qlens=(1, 1, 1), ctx=(3999, 1500, 700)), "prod": dict(qlens=(1,) * 15, ctx=(8191,) * 15, big=True)},
     "decode with few sequences: 16 softmax segments as a third grid axis, TILE_SIZE 16, f32 partial results for"
     " reduce_segments",
     edge=("q",),

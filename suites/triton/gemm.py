@@ -138,7 +138,7 @@ W8 = {"num_warps": 4, "matrix_instr_nonkdim": 16, "kpack": 1}
     "w8a8_block_fp8_decode",
     *VLLM,
     dict(W8),
-    {"small": dict(M=48, N=272, K=560), "prod": dict(M=64, N=1536, K=7168, big=True)},
+    {"small": dict(M=48, N=272, K=560), "deep": dict(M=48, N=272, K=1584), "odd": dict(M=48, N=272, K=1712), "prod": dict(M=64, N=1536, K=7168, big=True)},
     "DeepSeek V3 q_a (N=1536, K=7168): vLLM's config file for AMD_Instinct_MI300X, entry 64: 32 x 32 x 128, group 8",
     lds=8192
 )
@@ -151,7 +151,7 @@ def w8a8_decode(L, rng, M, N, K):
     "w8a8_block_fp8_prefill",
     *VLLM,
     dict(W8),
-    {"small": dict(M=144, N=272, K=560), "prod": dict(M=4096, N=1536, K=7168, big=True)},
+    {"small": dict(M=144, N=272, K=560), "deep": dict(M=144, N=272, K=1584), "odd": dict(M=144, N=272, K=1712), "prod": dict(M=4096, N=1536, K=7168, big=True)},
     "the same layer, entry 4096: 64 x 128 x 128, group 32",
     lds=24576
 )
@@ -166,7 +166,7 @@ def w8a8_prefill(L, rng, M, N, K):
     "vllm/model_executor/layers/quantization/compressed_tensors/triton_scaled_mm.py",
     "scaled_mm_kernel",
     {},
-    {"small": dict(M=48, N=272, K=768), "prod": dict(M=64, N=6144, K=4096, big=True)},
+    {"small": dict(M=48, N=272, K=768), "deep": dict(M=48, N=272, K=2304), "odd": dict(M=48, N=272, K=2560), "prod": dict(M=64, N=6144, K=4096, big=True)},
     "W8A8 int8 (compressed-tensors on ROCm), Llama 8B qkv, batch <= 64: tile 64 x 64 x 256, per-token and per-channel"
     " scales, no bias, default launch options",
     edge=False,

@@ -3,7 +3,8 @@
 
 usage: launches.py write OUT [NAME ...] | check NAME RESULTS | list
 
-A launch NAME is <kernel>-small, -edge (special values) or -prod (production size); OUT/NAME gets dispatch.json, its
+A launch NAME is <kernel>-small, -deep and -odd (more turns of the main loop, an even and an odd number), -edge (special
+values) or -prod (production size); OUT/NAME gets dispatch.json, its
 data files and case.json (object, tolerances). `check` compares what `asmevo run OBJECT -d OUT/NAME --out RESULTS` left
 with the NumPy reference; edge launches have none.
 """
