@@ -8,7 +8,6 @@
 #include "optimize/moves/arithmetic/pack_bf16.h"
 #include "optimize/moves/arithmetic/pair_floats.h"
 #include "optimize/moves/arithmetic/propagate_copies.h"
-#include "optimize/moves/control/drop_guards.h"
 #include "optimize/moves/control/straighten.h"
 #include "optimize/moves/loops/batch_guarded_loads.h"
 #include "optimize/moves/loops/batch_loads.h"
@@ -28,14 +27,18 @@ const std::vector<const Move*>& moveTable() {
   // In the order the search tries them: resources first, since occupancy decides what is worth hiding; scheduling
   // before waits, since it re-derives them.
   static const std::vector<const Move*> table = {
-      &shrinkResourcesMove(), &foldAddressesMove(),   &narrowLoadsMove(),
-      &deadCodeMove(),        &dropGuardsMove(),      &straightenMove(),
-      &lanePermutesMove(),    &dropQuietingMove(),    &hoistScalarMove(),
-      &hoistVectorMove(),     &fuseIntegerMove(),     &packBf16Move(),
-      &groupNanGuardsMove(),  &propagateCopiesMove(), &commonSubexpressionsMove(),
-      &pairFloatsMove(),      &batchLoadsMove(),      &batchGuardedLoadsMove(),
-      &prefetchMove(),        &hoistLoadsMove(),      &scheduleMove(),
-      &relaxWaitsMove(),      &trimNopsMove(),        &raisePriorityMove(),
+      &shrinkResourcesMove(),   &foldAddressesMove(),
+      &narrowLoadsMove(),       &deadCodeMove(),
+      &straightenMove(),        &lanePermutesMove(),
+      &dropQuietingMove(),      &hoistScalarMove(),
+      &hoistVectorMove(),       &fuseIntegerMove(),
+      &packBf16Move(),          &groupNanGuardsMove(),
+      &propagateCopiesMove(),   &commonSubexpressionsMove(),
+      &pairFloatsMove(),        &batchLoadsMove(),
+      &batchGuardedLoadsMove(), &prefetchMove(),
+      &hoistLoadsMove(),        &scheduleMove(),
+      &relaxWaitsMove(),        &trimNopsMove(),
+      &raisePriorityMove(),
   };
   return table;
 }

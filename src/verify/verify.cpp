@@ -121,7 +121,6 @@ class Gate {
   std::shared_ptr<const Baseline> baseline;
   bool ldsChanged = false, proved = false, proofTried = false;
   EditProofs single;
-  bool handedOver = false; ///< the proof stopped where K1 hands values from block to block
   std::string weaker; ///< synchronisation that K1 lacks
   std::string whyNotProved = "not tried";
   Verdict verdict;
@@ -264,10 +263,8 @@ class Gate {
         addAssumptions(proof->assumptions);
       if (proof && proof->status == ProofStatus::proved)
         continue;
-      if (proof) {
+      if (proof)
         verdict.counterexample = std::move(proof->counterexample);
-        handedOver |= proof->followsNoMore;
-      }
       whyNotProved = line;
       all = false;
       break;
@@ -287,11 +284,11 @@ class Gate {
   /// `count`: do proved edits count, as nothing else than values is in doubt?
   void proveSingly(const std::vector<std::string>& names, bool count) {
     single = proveEdits(k0, k1, names, startsWholeWaves());
-    // A part of an edit that adds blocks, joins them or hands values from one to another need not do what K0 does.
+    // A part of an edit that adds blocks need not do what K0 does.
     const auto reached = [](const program::Program& program) {
       return std::ranges::count_if(program.blocks, &program::Block::reachable);
     };
-    if (!verdict.counterexample && !handedOver && reached(pair.k1) == reached(pair.k0))
+    if (!verdict.counterexample && reached(pair.k1) <= reached(pair.k0))
       verdict.counterexample = single.counterexample;
     const bool some = std::ranges::any_of(single.byBlock,
                                           [](const auto& entry) { return entry.second.status == ProofStatus::proved; });

@@ -162,7 +162,7 @@ class Climb {
     vector = inst.cls != InstClass::smem;
     needed = sourcesOf(inst);
     path.crossed.push_back(load.block);
-    if (!climbBlock(load.block, load.index))
+    if (!climbBlock(load.block, load.index) || !rules.overBlocks)
       return std::move(path);
     for (BlockId head = load.block;;) {
       const auto above = way.nextAbove(head);

@@ -41,6 +41,7 @@ struct HoistPath {
 };
 
 struct HoistRules {
+  bool overBlocks = true; ///< may the load leave its block?
   std::size_t mostChain = 40;
   std::size_t mostCrossed = 4000; ///< instructions looked at
   /// May the load go up over this instruction, as far as memory goes? Asked of waits and of all that touch memory or

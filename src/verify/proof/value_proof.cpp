@@ -304,29 +304,8 @@ class Proof {
                        fmt::format("K1 has blocks of its own, and the block at {:#x} is no part of it that does "
                                    "the same",
                                    address)));
-    // What another block of K1 hands over is not whatever a state of the search says it is.
-    result.followsNoMore = first->counterexample && takesOver(pair, relation);
-    if (result.followsNoMore)
-      return void(fail(
-          ProofStatus::unknown, address,
-          fmt::format("the block at {:#x} reads what another block of K1 prepares, which is not followed", address)));
     result.counterexample = std::move(first->counterexample);
     fail(first->status, address, std::move(first->reason));
-  }
-
-  /// Does K1 come to the block with a value that K0 has no use for there, and that the block does not write first?
-  bool takesOver(const Pair& pair, const Relation& relation) const {
-    isa::RegSet extra = liveness[1].liveIn[pair.second];
-    extra.remove(liveness[0].liveIn[pair.first]);
-    for (const auto& [mine, theirs] : relation.renamed)
-      if (liveness[0].liveIn[pair.first].test(mine))
-        extra.reset(theirs);
-    for (const program::Instr& instr : block(1, pair.second).instrs) {
-      if (instr.inst->reads(side[1]->accumOffset).intersects(extra))
-        return true;
-      extra.remove(instr.inst->writes(side[1]->accumOffset));
-    }
-    return extra.any();
   }
 
   bool hasMoreBlocks() const {

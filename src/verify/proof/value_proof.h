@@ -97,7 +97,6 @@ struct ProofResult {
   std::vector<WindowProof> windows;     ///< executed symbolically
   std::vector<std::string> assumptions; ///< what `proved` rests on beyond the semantics, as sentences
   std::optional<Counterexample> counterexample;
-  bool followsNoMore = false; ///< stopped at a block that reads what another block of K1 prepares
 };
 
 /// Compares the named kernel of two objects. Errors only on objects that cannot be recovered.

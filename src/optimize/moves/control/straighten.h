@@ -6,8 +6,8 @@
 
 namespace asmevo::optimize {
 
-/// The program with its blocks in another order: `order` holds the ids to be kept, all that anything refers to. Who
-/// falls through to whom is the caller's. Links are stale until relink().
+/// The program with its blocks in another order: `order` holds every id once. Who falls through to whom is the
+/// caller's. Links are stale until relink().
 void reorderBlocks(program::Program& program, const std::vector<program::BlockId>& order);
 
 const Move& straightenMove();

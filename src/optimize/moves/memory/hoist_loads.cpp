@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace asmevo::optimize {
 
@@ -75,9 +76,19 @@ struct Subject {
         ldsDma |= instr.inst->isLdsDma();
         ++size;
       }
-    uncovered = program::uncoveredUses(p, f, accum).size();
+    uncovered = uncoveredIn(p, f);
     if (c.launches)
       aliases.emplace(c.object, c.kernel, *c.launches);
+  }
+
+  using Uncovered = std::set<std::tuple<std::uint64_t, std::uint64_t, isa::RegUnit>>;
+  /// Uses that no wait covers, by addresses of the operation and of the use.
+  Uncovered uncoveredIn(const program::Program& which, const program::Function& of) const {
+    Uncovered found;
+    for (const program::WaitFinding& finding : program::uncoveredUses(which, of, accum))
+      found.emplace(which.blocks[finding.producer.block].instrs[finding.producer.index].address,
+                    which.blocks[finding.consumer.block].instrs[finding.consumer.index].address, finding.unit);
+    return found;
   }
 
   const std::vector<RegSet>& liveBefore(BlockId id) {
@@ -137,7 +148,8 @@ struct Subject {
   std::map<BlockId, bool> stored;
   std::optional<AliasEvidence> aliases;
   bool ldsDma = false;
-  std::size_t size = 0, uncovered = 0;
+  std::size_t size = 0;
+  Uncovered uncovered;
 };
 
 /// EXEC on the way down from a place.
@@ -625,6 +637,8 @@ bool Hoister::hoist(Place original, Reach reach) {
     return false;
   const Pending pending(edited, subject.function, subject.accum);
   HoistRules rules;
+  // The proof compares blocks and refutes one whose load another block has issued: such a candidate is never accepted.
+  rules.overBlocks = false;
   rules.mayCross = [&](Place place) {
     const auto& origin = tagAt(place).origin;
     return origin && subject.mayPass(original, *origin).has_value();
@@ -666,7 +680,7 @@ std::optional<Proposal> Hoister::finish(const std::string& words) {
   const program::Function* function = kernelFunction(edited, subject.context);
   std::size_t weakened = 0;
   if (!function || !weakenWaits(edited, *function, grown, weakened) ||
-      program::uncoveredUses(edited, *function, subject.accum).size() > subject.uncovered ||
+      !std::ranges::includes(subject.uncovered, subject.uncoveredIn(edited, *function)) ||
       !repairWaitStates(subject.program, edited, grown))
     return std::nullopt;
   Proposal proposal;

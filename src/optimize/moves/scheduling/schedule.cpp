@@ -241,13 +241,10 @@ class BlockScheduler {
       });
       subject.vectors =
           std::ranges::any_of(webs, [](const Web& web) { return web.registers.file != RegisterFile::sgpr; });
-      // Registers that hold nothing even in lanes that are off, as far as there are any: then nothing is assumed of
-      // them.
+      // Only registers that hold nothing even in lanes that are off: nothing is assumed of them.
       const bool loadedOnly = freedom == Freedom::loadsSpread;
-      isa::RegSet held = busy | heldRegisters(blocks);
-      subject.moved = spreadWebs(subject.block, webs, used, held, context.codec, loadedOnly);
-      if (!subject.moved)
-        subject.moved = spreadWebs(subject.block, std::move(webs), used, busy, context.codec, loadedOnly);
+      busy |= heldRegisters(blocks);
+      subject.moved = spreadWebs(subject.block, std::move(webs), used, busy, context.codec, loadedOnly);
       if (!subject.moved)
         return std::nullopt;
       accum = used.accumOffset();

@@ -78,33 +78,6 @@ TEST(HoistLoads, RoundsOfLoadWaitAndUse) {
   EXPECT_LT(wait, use);
 }
 
-TEST(HoistLoads, OverABlockBorderAndLanesSwitchedOffInBetween) {
-  const auto fixture = textFixture(R"(
-  global_load_dword v2, v1, s[2:3]
-  v_cmp_gt_u32_e32 vcc, 32, v0
-  s_waitcnt vmcnt(0)
-  v_mov_b32_e32 v4, v2
-  s_and_saveexec_b64 s[10:11], vcc
-  s_cbranch_execz skip
-  v_add_u32_e32 v4, 5, v4
-skip:
-  s_or_b64 exec, exec, s[10:11]
-  v_add_u32_e32 v5, 64, v1
-  global_load_dword v2, v5, s[2:3] offset:8
-  s_waitcnt vmcnt(0)
-  v_add_u32_e32 v4, v2, v4
-  global_store_dword v1, v4, s[2:3] offset:1024
-)");
-  const auto proposals = accepted(*fixture);
-  EXPECT_TRUE(std::ranges::any_of(proposals, [&](const Proposal& proposal) {
-    const auto lines = fixture->lines(proposal.program);
-    std::size_t load = 0; // the one with an offset of 8
-    while (load < lines.size() && lines[load].find("offset:8") == std::string::npos)
-      ++load;
-    return load < position(lines, "s_and_saveexec_b64");
-  }));
-}
-
 TEST(HoistLoads, LeavesAloneWhatItMust) {
   const auto stays = [](const std::string& text, const std::string& load, const std::string& barrier) {
     const auto fixture = textFixture(text);
