@@ -150,4 +150,11 @@ bool repairWaitStates(const program::Program& original, program::Program& edited
   return false;
 }
 
+bool hasUnmetWaitStates(const program::Program& program, const MoveContext& context) {
+  const program::Function* function = kernelFunction(program, context);
+  return !function || !program::unmetWaitStates(program, *function, context.accumOffset, targetOf(context),
+                                                program::HazardScope::withLlvm)
+                           .empty();
+}
+
 } // namespace asmevo::optimize

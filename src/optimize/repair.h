@@ -10,4 +10,8 @@ namespace asmevo::optimize {
 /// be done (assembly failure or no fixpoint).
 bool repairWaitStates(const program::Program& original, program::Program& edited, const MoveContext& context);
 
+/// Has the kernel's function pairs nearer than the tables ask as it is? What stands in for them may be told from them
+/// no more once blocks have gone elsewhere.
+bool hasUnmetWaitStates(const program::Program& program, const MoveContext& context);
+
 } // namespace asmevo::optimize

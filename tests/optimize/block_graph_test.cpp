@@ -1,5 +1,8 @@
 #include "optimize/block_graph.h"
 
+#include "program/analysis/hazards.h"
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -115,15 +118,17 @@ TEST_F(BlockGraphTest, NothingPassesAPinnedInstruction) {
 }
 
 TEST_F(BlockGraphTest, WaitStatesOfItsOwnEdgesWhereAsked) {
-  // Four passes, then VALU: 7 states (CDNA3 ISA, required wait states), two of them taken by others.
+  // As many states as the hazard tables ask (tested against the manual's), two of them taken by others.
   const auto graph = build({"v_mfma_f32_16x16x16_bf16 v[8:11], v[4:5], v[6:7], 0", "v_mov_b32_e32 v20, v21",
-                            "v_mov_b32_e32 v22, v23", "v_add_u32_e32 v8, 1, v8", "v_add_u32_e32 v9, 1, v9"});
+                            "v_mov_b32_e32 v22, v23", "v_add_u32_e32 v24, 1, v8", "v_add_u32_e32 v25, 1, v9"});
   EXPECT_EQ(write(graph, sourceOrder(graph)).size(), 5u);
   Assembled assembled;
   const auto instrs = writeBack(graph, sourceOrder(graph), *codec, true, &assembled);
   ASSERT_TRUE(instrs);
   ASSERT_EQ(instrs->size(), 6u);
-  EXPECT_EQ((*instrs)[3].inst->text, "s_nop 4");
+  const unsigned asked = program::requiredWaitStates(*(*instrs)[0].inst, *(*instrs)[4].inst, 0);
+  EXPECT_GE(asked, 7u) << "four passes (CDNA3 ISA, required wait states)";
+  EXPECT_EQ((*instrs)[3].inst->text, fmt::format("s_nop {}", asked - 2 - 1));
   EXPECT_EQ(assembled.size(), 1u);
 }
 

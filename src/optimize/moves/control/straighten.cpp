@@ -4,6 +4,7 @@
 #include "optimize/moves/arithmetic/straight_code.h"
 #include "optimize/moves/control/block_counts.h"
 #include "optimize/moves/move_support.h"
+#include "optimize/repair.h"
 
 #include <fmt/format.h>
 
@@ -118,7 +119,7 @@ class StraightenMove final : public Move {
 
   std::vector<Proposal> propose(const Program& program, const MoveContext& context) const override {
     const program::Function* function = kernelFunction(program, context);
-    if (!function || function->blocks.empty() || !program.pinned.empty())
+    if (!function || function->blocks.empty() || !program.pinned.empty() || hasUnmetWaitStates(program, context))
       return {};
     const auto detours = DetourFinder(program, *function, blockCounts(program, context.profile)).find();
     std::vector<Proposal> proposals;
