@@ -71,8 +71,7 @@ class Kernel {
   /// `simd`: the handlers to run on, one of hostSimdLevels(); they all give the same bits. `codec`: decodes for kernels
   /// of the same target, null: one of its own.
   static Result<std::shared_ptr<const Kernel>> prepare(const object::CodeObject& object, const std::string& kernelName,
-                                                       SimdLevel simd = bestSimdLevel(),
-                                                       Purpose purpose = Purpose::run,
+                                                       SimdLevel simd = bestSimdLevel(), Purpose purpose = Purpose::run,
                                                        std::shared_ptr<isa::SharedCodec> codec = nullptr);
   virtual ~Kernel() = default;
   virtual Result<RunResult> run(const dispatch::Case& launch, const RunOptions& options) const = 0;

@@ -169,7 +169,8 @@ class Instruction {
   bool tiedDest = false; ///< the destination's old value is an input in LLVM's operand list (fmac, d16_hi, DPP old...)
 };
 
-/// Scalar and vector ALU work that does nothing but write its results: deleted where nobody reads them, nothing changes.
+/// Scalar and vector ALU work that does nothing but write its results: deleted where nobody reads them, nothing
+/// changes.
 bool isPureAlu(const Instruction& inst);
 
 using InstRef = const Instruction*;

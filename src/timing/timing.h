@@ -109,7 +109,7 @@ struct Launch {
   bool warmData = true;          ///< earlier launches may have left the data in the Infinity Cache
   double kernargClk = 0;     ///< first read of the kernel arguments where they lie in host memory; 0: like other data
   double footprintBytes = 0; ///< memory that the dispatch touches, where known; 0: judged from the traces
-  double clockMhz = 0; ///< a first guess of the clock that the load sets; 0: judged from the matrix instructions
+  double clockMhz = 0;       ///< a first guess of the clock that the load sets; 0: judged from the matrix instructions
   /// Workgroups per dimension, dispatched over x first; {0, 0, 0}: one dimension.
   std::array<std::uint64_t, 3> grid{};
 };
