@@ -327,6 +327,23 @@ TEST(LintBaseline, WhatABarrierNoLongerFollows) {
   EXPECT_EQ(lintAgainst(object("s_nop 0"), object("s_nop 1"), {.paths = false})->fresh.findings.size(), 0u);
 }
 
+/// K0 leaves the load in flight at its first barrier and completes it in front of the second. What K0 allows at one
+/// barrier excuses nothing at another.
+TEST(LintBaseline, WhatIsInFlightAtOneBarrierIsNotAtTheNext) {
+  const auto object = [](const std::string& body) {
+    return build("  s_waitcnt lgkmcnt(0)\n" + body + "  s_endpgm\n", "gfx942");
+  };
+  const std::string load = "  global_load_dword v2, v0, s[2:3]\n", barrier = "  s_barrier\n",
+                    wait = "  s_waitcnt vmcnt(0)\n";
+  const auto k0 = object(load + barrier + wait + barrier);
+  const auto fresh = [&](const std::string& body) {
+    const auto judged = lintAgainst(k0, object(body), {.paths = false});
+    return judged ? judged->fresh.findings.size() : 99;
+  };
+  EXPECT_EQ(fresh(load + barrier + wait + barrier), 0u);
+  EXPECT_GE(fresh(load + barrier + barrier + wait), 1u) << "the wait has sunk below the second barrier";
+}
+
 TEST(LintRules, EveryRuleIsListedOnceInOrder) {
   const auto& rules = lintRules();
   for (std::size_t i = 1; i < rules.size(); ++i)

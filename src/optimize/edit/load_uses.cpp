@@ -1,8 +1,8 @@
 #include "optimize/edit/load_uses.h"
 
-#include "optimize/edit/exec_relation.h"
 #include "optimize/edit/hoist_path.h"
 #include "optimize/edit/registers.h"
+#include "program/analysis/exec_relation.h"
 
 #include <algorithm>
 
@@ -12,6 +12,8 @@ namespace {
 
 using isa::RegSet;
 using program::BlockId;
+using program::ExecRelation;
+using program::Lanes;
 using program::Place;
 
 struct Holds {

@@ -128,7 +128,8 @@ class ByText {
 };
 
 /// Where operations of K0 are in flight at points of their own block, by text. Copies of a block, of an unrolled or
-/// peeled loop, may leave the same in flight: wherever K0 has such an operation and such a point, it does.
+/// peeled loop, may leave the same in flight: a block with as many points, the operation and the point in the same
+/// places among them, wherever K0 has such a one.
 class InFlightInBlock {
  public:
   InFlightInBlock(const program::Program& p, const LintReport& report) : code(p) {
@@ -139,37 +140,41 @@ class InFlightInBlock {
 
   /// `finding`: of K1, whose code is `other`.
   bool has(const program::Program& other, const LintFinding& finding) const {
-    const auto [block, index] = placeOf(other, finding.producer);
+    const program::Block* block = nullptr;
+    for (const program::Block& b : other.blocks)
+      if (std::ranges::any_of(b.instrs, [&](const auto& instr) { return instr.address == finding.producer; }))
+        block = &b;
     if (!block)
       return false;
-    std::size_t skipped = 0, point = index + 1;
-    for (; point < block->instrs.size() && block->instrs[point].address != finding.address; ++point)
-      skipped += block->instrs[point].inst->text == finding.text;
-    if (point == block->instrs.size())
+    const std::vector<std::uint64_t> points = pointsOf(*block, finding.text);
+    const auto point = std::ranges::find(points, finding.address);
+    if (point == points.end() || finding.address < finding.producer)
       return false;
+    const auto which = static_cast<std::size_t>(point - points.begin());
+    const auto before = std::ranges::lower_bound(points, finding.producer) - points.begin();
     bool any = false;
-    for (const program::Block& b : code.blocks)
-      for (std::size_t i = 0; i < b.instrs.size(); ++i) {
-        if (b.instrs[i].inst->text != finding.producerText)
-          continue;
-        std::size_t nth = 0;
-        for (std::size_t j = i + 1; j < b.instrs.size(); ++j)
-          if (b.instrs[j].inst->text == finding.text && nth++ == skipped) {
-            if (!pairs.contains({b.instrs[i].address, b.instrs[j].address}))
-              return false;
-            any = true;
-          }
-      }
+    for (const program::Block& b : code.blocks) {
+      const std::vector<std::uint64_t> original = pointsOf(b, finding.text);
+      if (original.size() != points.size())
+        continue;
+      for (const program::Instr& instr : b.instrs)
+        if (instr.inst->text == finding.producerText &&
+            std::ranges::lower_bound(original, instr.address) - original.begin() == before) {
+          if (!pairs.contains({instr.address, original[which]}))
+            return false;
+          any = true;
+        }
+    }
     return any;
   }
 
  private:
-  static std::pair<const program::Block*, std::size_t> placeOf(const program::Program& p, std::uint64_t address) {
-    for (const program::Block& block : p.blocks)
-      for (std::size_t i = 0; i < block.instrs.size(); ++i)
-        if (block.instrs[i].address == address)
-          return {&block, i};
-    return {nullptr, 0};
+  static std::vector<std::uint64_t> pointsOf(const program::Block& block, const std::string& text) {
+    std::vector<std::uint64_t> points;
+    for (const program::Instr& instr : block.instrs)
+      if (instr.inst->text == text)
+        points.push_back(instr.address);
+    return points;
   }
 
   const program::Program& code;

@@ -1,10 +1,10 @@
 #include "optimize/moves/arithmetic/hoist_vector.h"
 
-#include "optimize/edit/exec_relation.h"
 #include "optimize/edit/registers.h"
 #include "optimize/moves/arithmetic/copies.h"
 #include "optimize/moves/move_support.h"
 #include "program/analysis/dataflow.h"
+#include "program/analysis/exec_relation.h"
 #include "program/analysis/loops.h"
 
 #include <fmt/format.h>
@@ -18,6 +18,8 @@ namespace asmevo::optimize {
 namespace {
 
 using program::BlockId;
+using program::ExecRelation;
+using program::Lanes;
 using program::Program;
 
 constexpr std::size_t mostEntries = 4; ///< ways into a loop: each gets the hoisted code

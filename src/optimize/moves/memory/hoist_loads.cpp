@@ -2,7 +2,6 @@
 
 #include "optimize/alias_evidence.h"
 #include "optimize/block_graph.h"
-#include "optimize/edit/exec_relation.h"
 #include "optimize/edit/hoist_path.h"
 #include "optimize/edit/load_uses.h"
 #include "optimize/edit/recount_waits.h"
@@ -11,6 +10,7 @@
 #include "optimize/moves/move_support.h"
 #include "optimize/repair.h"
 #include "program/analysis/exec_mask.h"
+#include "program/analysis/exec_relation.h"
 #include "program/analysis/memory_dependence.h"
 #include "program/analysis/wait_lint.h"
 
@@ -27,6 +27,7 @@ namespace {
 using isa::InstClass;
 using isa::RegSet;
 using program::BlockId;
+using program::ExecRelation;
 using program::Place;
 
 constexpr double leastShare = 0.005;
@@ -163,7 +164,7 @@ struct ExecProblem {
   State initial(BlockId) const { return {}; }
   bool join(State& into, const State& other) const { return into.join(other); }
   void transfer(BlockId id, State& state, program::Solver<ExecProblem>&) const {
-    walk(id, state, [](std::size_t, Lanes) {});
+    walk(id, state, [](std::size_t, program::Lanes) {});
   }
   template <class F> void walk(BlockId id, State& state, F&& f) const {
     const auto& instrs = program.blocks[id].instrs;
@@ -333,9 +334,9 @@ bool Hoister::sameLanes(Place to, Place load, const std::vector<Place>& chain) c
   const auto isSame = [&](Place place) {
     ExecRelation state = solver.at(place.block);
     bool same = false;
-    problem.walk(place.block, state, [&](std::size_t i, Lanes lanes) {
+    problem.walk(place.block, state, [&](std::size_t i, program::Lanes lanes) {
       if (i == place.index)
-        same = lanes == Lanes::same;
+        same = lanes == program::Lanes::same;
     });
     return same;
   };
